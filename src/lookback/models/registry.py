@@ -155,6 +155,8 @@ def _recurrent(
             family=family,
             allowed=", ".join(_CELLS[family]),
         )
+    if "forget_bias" in changes and family != "lstm":
+        raise InputError("forget_bias is an LSTM's; {family} has no forget gate: drop the option", family=family)
     changes = {"cell": _CELLS[family][0], **changes}
     _only_known(RecurrentConfig, family, changes)
     wished = {"layers": preset.recurrent_layers, "width": preset.width, "dropout": preset.dropout, **changes}

@@ -46,7 +46,7 @@ class HiddenState:
 
     def select(self, rows: Sequence[int]) -> HiddenState:
         """Copies of ``rows``."""
-        index = torch.tensor(rows, device=self.layers[0].hidden.device)
+        index = torch.tensor(rows, dtype=torch.long, device=self.layers[0].hidden.device)
         layers = [Carried(h[index], None if c is None else c[index]) for h, c in self.layers]
         return HiddenState(layers, tuple(self.lengths[r] for r in rows))
 
@@ -98,7 +98,7 @@ class KVCache:
 
     def select(self, rows: Sequence[int]) -> KVCache:
         """Copies of ``rows``."""
-        index = torch.tensor(rows, device=self.keys[0].device)
+        index = torch.tensor(rows, dtype=torch.long, device=self.keys[0].device)
         new = object.__new__(KVCache)
         new.lengths = tuple(self.lengths[r] for r in rows)
         new.windows, new.limit = self.windows, self.limit
@@ -226,5 +226,6 @@ def stateless(length: int, padding: Padding | None, documents: Int[Tensor, "B T"
         documents = documents.to(device)
         begins = torch.ones_like(documents, dtype=torch.bool)
         begins[:, 1:] = documents[:, 1:] != documents[:, :-1]
+        documents = begins.cumsum(dim=1)  # a number that comes back is another document
         column = column - torch.where(begins, column, 0).cummax(dim=1).values
     return At(column, column, documents, documents, dense=padding is None and documents is None)

@@ -20,6 +20,7 @@ from lookback.nn.mask import Padding
 from lookback.nn.tap import Tap
 
 CellKind = Literal["rnn_tanh", "rnn_relu", "lstm", "gru"]
+_IN_STEPS = ("hidden", "cell", "candidate", "input_gate", "forget_gate", "output_gate", "reset_gate", "update_gate")
 
 
 class Carried(NamedTuple):
@@ -150,7 +151,9 @@ class Recurrence(nn.Module):
         tap: Tap | None = None,
     ) -> tuple[Float[Tensor, "B T D"], Carried]:
         """Hidden vectors at every position (0 at padding) and what is carried on; ``segments`` None: one run a row."""
-        if tap is not None:
+        if not x.shape[1]:  # PyTorch's cells refuse an empty sequence.
+            return x, carried
+        if tap is not None and any(map(tap.wants, _IN_STEPS)):
             return self.steps(x, carried, segments, tap)
         if segments is None:
             out, last = self.cell(x, self._initial(carried))

@@ -24,6 +24,8 @@ class RecurrentConfig:
     dropout: float = 0.0
 
     def __post_init__(self) -> None:
+        if self.cell not in _FAMILIES:
+            raise InputError("{got} is not a cell; allowed: {allowed}", got=self.cell, allowed=", ".join(_FAMILIES))
         for name in ("vocabulary", "layers", "width"):
             if getattr(self, name) < 1:
                 raise InputError("{name} is {got}; it must be at least 1", name=name, got=getattr(self, name))

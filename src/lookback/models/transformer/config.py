@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 from lookback.errors import InputError
 from lookback.models.language_model import Family
@@ -56,7 +56,8 @@ class TransformerConfig:
                 object.__setattr__(self, name, default)
         if self.windowed_layers is not None:
             object.__setattr__(self, "windowed_layers", tuple(self.windowed_layers))
-        self._check()
+        self._check_names()
+        self._check_sizes()
 
     @property
     def family(self) -> Family:
@@ -67,7 +68,17 @@ class TransformerConfig:
         """How many positions a query of this layer may read at most, itself included; None: no limit."""
         return self.sliding_window if self.windowed_layers is None or layer in self.windowed_layers else None
 
-    def _check(self) -> None:
+    def _check_names(self) -> None:
+        for name, kinds in (("positions", PositionKind), ("norm", NormKind), ("mlp", MLPKind)):
+            if getattr(self, name) not in get_args(kinds):
+                raise InputError(
+                    "{got} is not a kind of {name}; allowed: {allowed}",
+                    got=getattr(self, name),
+                    name=name,
+                    allowed=", ".join(get_args(kinds)),
+                )
+
+    def _check_sizes(self) -> None:
         for name in ("vocabulary", "context", "layers", "heads", "width", "mlp_width", "kv_heads", "head_width"):
             if getattr(self, name) < 1:
                 raise InputError("{name} is {got}; it must be at least 1", name=name, got=getattr(self, name))
@@ -88,5 +99,13 @@ class TransformerConfig:
             raise InputError("tied queries and keys need as many key/value heads as heads; drop one of the two options")
         if self.sliding_window is not None and not self.causal:
             raise InputError("a sliding window goes with the causal mask only; drop one of the two options")
+        if self.windowed_layers is not None and (
+            self.sliding_window is None or not set(self.windowed_layers) <= set(range(self.layers))
+        ):
+            raise InputError(
+                "windowed_layers {got} need a sliding window and layers from 0 to {last}; change one of the three",
+                got=self.windowed_layers,
+                last=self.layers - 1,
+            )
         if not 0 <= self.dropout < 1:
             raise InputError("dropout is {got}; it must be at least 0 and below 1", got=self.dropout)

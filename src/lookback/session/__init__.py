@@ -1,0 +1,6 @@
+"""A session: a model, its tokenizer and its folder. The one place where text meets ids."""
+
+from lookback.session.run import RunOptions, train
+from lookback.session.session import Fill, Session, load
+
+__all__ = ["Fill", "RunOptions", "Session", "load", "train"]
