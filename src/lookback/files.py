@@ -40,18 +40,17 @@ def write_folder_aside(target: Path) -> Iterator[Path]:
     partial.mkdir()
     try:
         yield partial
-        for path in partial.rglob("*"):
-            if path.is_file():
-                _sync(path)
-        _sync(partial)
+        for path in (*partial.rglob("*"), partial):
+            _sync(path)
         if target.exists():
             shutil.rmtree(old, ignore_errors=True)
             target.rename(old)
         partial.rename(target)
         _sync(target.parent)
-        shutil.rmtree(old, ignore_errors=True)
     finally:
         shutil.rmtree(partial, ignore_errors=True)
+        if settled(target).exists():
+            shutil.rmtree(old, ignore_errors=True)
 
 
 def settled(target: Path) -> Path:
@@ -59,6 +58,15 @@ def settled(target: Path) -> Path:
     if not target.exists() and _old(target).exists():
         _old(target).rename(target)
     return target
+
+
+def sweep(folder: Path) -> None:
+    """Remove what a crash left half written in ``folder``. For its owner only: a writer at work would lose its file."""
+    for path in folder.glob(".*.partial"):
+        if path.is_dir():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            path.unlink(missing_ok=True)
 
 
 def _old(target: Path) -> Path:

@@ -118,7 +118,7 @@ def generate(
             list(prompt),
             _longest(model, len(prompt) + max_new_tokens, slide),
             TextStream(tokenizer, stops, prompt),
-            np.random.Generator(np.random.Philox(key=[seed, number])),
+            np.random.Generator(np.random.Philox(key=np.array([seed, number], dtype=np.uint64))),
         )
         for number, prompt in enumerate(prompts)
     ]

@@ -17,6 +17,18 @@ Family = Literal["rnn", "lstm", "gru", "gpt", "bert"]
 FAMILIES: tuple[Family, ...] = ("rnn", "lstm", "gru", "gpt", "bert")
 
 
+_MOST_LAYERS = 1_000
+_MOST = 2**31 - 1
+
+
+def check_size(name: str, got: int) -> None:
+    """Refuse a size below 1, and one so large that building the model would never end."""
+    if got < 1:
+        raise InputError("{name} is {got}; it must be at least 1", name=name, got=got)
+    if got > (most := _MOST_LAYERS if name == "layers" else _MOST):
+        raise InputError("{name} is {got}; it must be at most {most}", name=name, got=got, most=most)
+
+
 class Config(Protocol):
     """What is common to the configurations of all families."""
 

@@ -17,13 +17,14 @@ _LLAMA: dict[str, Any] = {
     "positions": "rotary",
     "norm": "rms",
     "mlp": "swiglu",
-    "attention_bias": False,
-    "bias": False,
+    "qkv_bias": False,
+    "output_bias": False,
+    "mlp_bias": False,
 }
 STYLES: Mapping[str, Mapping[str, Any]] = {
     "gpt2": {},
     "llama": _LLAMA,
-    "qwen2": {**_LLAMA, "attention_bias": True, "norm_epsilon": 1e-6, "rotary_base": 1_000_000.0},
+    "qwen2": {**_LLAMA, "qkv_bias": True, "norm_epsilon": 1e-6, "rotary_base": 1_000_000.0},
     "qwen3": {**_LLAMA, "normed_qk": True, "norm_epsilon": 1e-6, "rotary_base": 1_000_000.0},
     "bert": {
         "mlp": "gelu",
@@ -31,7 +32,7 @@ STYLES: Mapping[str, Mapping[str, Any]] = {
         "pre_norm": False,
         "token_types": 2,
         "embedding_norm": True,
-        "masked_head": True,
+        "head": "masked",
     },
 }
 """How a Transformer's body is built. The mask is the family's: ``gpt`` and ``bert`` with the style ``gpt2`` are one

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import atexit
+import errno
 import hashlib
 import os
+import shutil
 import sys
 import tempfile
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from lookback.data import Corpus, Prepared, prepare
 from lookback.tokenizers import Tokenizer
+
+_CLOSED = {errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EEXIST}
 
 
 def root() -> Path:
@@ -34,8 +40,13 @@ def tokens_of(
     """The corpus as packed token files, prepared once for each corpus, tokenizer and split."""
     key = f"{corpus.fingerprint} {tokenizer.fingerprint} {hold_out} {fraction!r}"
     folder = root() / "tokens" / hashlib.sha256(key.encode()).hexdigest()[:24]
+    make = partial(prepare, corpus, tokenizer, hold_out=hold_out, fraction=fraction, progress=progress)
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError:  # A home that cannot be written to is no reason to stop.
-        folder = Path(tempfile.mkdtemp(prefix="lookback-"))
-    return prepare(corpus, tokenizer, hold_out=hold_out, fraction=fraction, folder=folder, progress=progress)
+        return make(folder=folder)
+    except OSError as error:
+        if error.errno not in _CLOSED:
+            raise
+    # A cache that cannot be written to is no reason to stop: the files then live as long as this process.
+    temporary = tempfile.mkdtemp(prefix="lookback-")
+    atexit.register(shutil.rmtree, temporary, ignore_errors=True)
+    return make(folder=Path(temporary))

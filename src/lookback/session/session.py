@@ -46,7 +46,8 @@ class Session:
 
         A model that has seen few beginnings (one long file has one) has not learnt what that token means.
         """
-        return int(self.record.get("corpus", {}).get("documents", 0)) >= _DOCUMENTS_SEEN
+        documents: int = self.record.get("corpus", {}).get("documents", 0)
+        return documents >= _DOCUMENTS_SEEN
 
     def ids(self, text: str) -> list[int]:
         """Token ids of a prompt, behind an end token where the model knows that as a beginning."""
@@ -177,8 +178,9 @@ class Session:
         progress: Callable[[float], None] | None = None,
     ) -> Score:
         """Score prepared tokens; see `evaluate`."""
+        side_by_side = stride == "window"
         if isinstance(stride, str):
-            if stride != "window":
+            if not side_by_side:
                 raise InputError("{got} is not a stride; give a number of tokens, or the word window", got=stride)
             stride = window or self.model.config.context
         if not self.model.config.causal:
@@ -201,7 +203,7 @@ class Session:
             tokens,
             end=self.tokenizer.end,
             window=window,
-            stride=stride,
+            stride="window" if side_by_side else stride,
             batch_size=batch_size,
             cross_documents=cross_documents,
             limit=limit,
@@ -218,7 +220,7 @@ def load(path: str | Path, *, device: str = "auto") -> Session:
     """Open a model folder. Raises InputError where it is not one, or not a whole one."""
     folder = Path(path)
     model = weights.load(folder, device=choose_device(device))
-    record = read_json(folder / RECORD) if (folder / RECORD).exists() else {}
+    record = _record(folder / RECORD)
     tokenizer = Tokenizer.load(folder)
     if tokenizer.size != model.config.vocabulary:
         raise InputError(
@@ -228,6 +230,15 @@ def load(path: str | Path, *, device: str = "auto") -> Session:
             vocabulary=model.config.vocabulary,
         )
     return Session(model, tokenizer, folder, record)
+
+
+def _record(path: Path) -> dict[str, Any]:
+    """How the model was made; nothing where a folder does not say."""
+    record = read_json(path) if path.exists() else {}
+    corpus, recipe = record.get("corpus", {}), record.get("recipe", {})
+    if not isinstance(corpus, dict) or not isinstance(recipe, dict) or type(corpus.get("documents", 0)) is not int:
+        raise InputError("{path} is damaged; restore it, or train the model again", path=path)
+    return record
 
 
 def choose_device(name: str) -> torch.device:

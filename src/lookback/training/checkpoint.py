@@ -8,9 +8,9 @@ crash leaves the last good one.
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 import torch
 from torch import Tensor
@@ -19,7 +19,7 @@ from lookback.errors import InputError
 from lookback.files import settled, write_folder_aside
 from lookback.models import LanguageModel
 from lookback.weights import write_weights
-from lookback.weights.native import open_weights, read_json
+from lookback.weights.native import fits, open_weights, read_json
 
 FOLDER = "checkpoint"
 _MODEL, _OPTIMIZER, _PROGRESS = "model.safetensors", "optimizer.safetensors", "progress.json"
@@ -78,20 +78,22 @@ def load(folder: Path, model: LanguageModel, optimizer: torch.optim.Optimizer) -
             parameter.copy_(weights[name])
             if progress.step:
                 state = {moment: tensors[f"{moment}.{name}"] for moment in _MOMENTS}
-                optimizer.state[parameter] = {k: v.to(parameter.device) for k, v in state.items()}
+                optimizer.state[parameter] = {k: v.to(parameter.device, copy=True) for k, v in state.items()}
     return progress
 
 
 def _read(path: Path, shapes: dict[str, torch.Size]) -> dict[str, Tensor]:
     with open_weights(path) as file:
         got = {name: torch.Size(file.get_slice(name).get_shape()) for name in file.keys()}  # noqa: SIM118
-        if got != shapes:
+        if got != shapes or any(file.get_slice(name).get_dtype() != "F32" for name in shapes):
             raise InputError("{path} is not this run's checkpoint: its tensors have other names or shapes", path=path)
         return {name: file.get_tensor(name) for name in shapes}
 
 
 def _read_progress(path: Path) -> Progress:
     record: dict[str, Any] = read_json(path)
-    if set(record) != {field.name for field in fields(Progress)}:
+    if record.keys() != (hints := get_type_hints(Progress)).keys() or not all(
+        fits(value, hints[name]) for name, value in record.items()
+    ):
         raise InputError("{path} is not a record of progress; the checkpoint is damaged", path=path)
     return Progress(**record)

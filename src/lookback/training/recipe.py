@@ -49,18 +49,20 @@ class Recipe:
                 "training ends by one of steps, tokens and minutes; {got} given: set exactly one",
                 got=" and ".join(ends) or "none was",
             )
-        for name in ("length", "batch", "evaluate_every", "evaluate_tokens", "micro_batch", "save_every", *ends):
+        counts = ("length", "batch", "evaluate_every", "evaluate_tokens", "micro_batch", "save_every")
+        for name in (*counts, "clip", *ends):
             value = getattr(self, name)
             if value is not None and not value > 0:
                 raise InputError("{name} is {got}; it must be more than 0", name=name, got=value)
+        if not 0 <= self.seed < 1 << 64:
+            raise InputError("the seed is {got}; it must be from 0 to 2⁶⁴ − 1", got=self.seed)
         for name, low, high in (
             ("rate", 0.0, 10.0),
             ("final_rate", 0.0, 1.0),
             ("warmup", 0.0, 1.0),
             ("weight_decay", 0.0, 10.0),
-            ("beta1", 0.0, 1.0),
-            ("beta2", 0.0, 1.0),
-            ("clip", 0.0, math.inf),
+            ("beta1", 0.0, 0.9999),
+            ("beta2", 0.0, 0.99999),
             ("mask_rate", 0.0, 1.0),
         ):
             if not low <= getattr(self, name) <= high:

@@ -13,7 +13,7 @@ _NEW_TOKENS = 48
 def sample_text(model: LanguageModel, tokenizer: Tokenizer, tokens: TokenFile, length: int) -> str:
     """The first tokens of ``tokens`` gone on with; from a masked model, a passage with what it fills in for 【 】."""
     specials = {tokenizer.end, tokenizer.mask, tokenizer.unknown}
-    start = [int(t) for t in tokens.ids[: max(2, min(8, length // 2))]]
+    start = [int(t) for t in tokens.ids[: max(1, min(8, length // 2))]]
     if model.config.causal:
         sampling = Sampling(temperature=0.8, top_k=50)
         wanted = min(_NEW_TOKENS, length - len(start))

@@ -7,6 +7,7 @@ threads; a run that ends by minutes is the exception, as its schedule follows th
 from __future__ import annotations
 
 import json
+import math
 import signal
 import threading
 import time
@@ -23,7 +24,7 @@ import torch
 from lookback.data import Prepared
 from lookback.data.batches import Batch
 from lookback.errors import InputError
-from lookback.files import write_aside
+from lookback.files import sweep, write_aside
 from lookback.models import LanguageModel
 from lookback.tokenizers import Tokenizer
 from lookback.training import checkpoint
@@ -99,7 +100,7 @@ class Trainer:
     def __post_init__(self) -> None:
         self.objective = Objective.of(self.model, self.tokenizer, self.recipe)
         self.optimizer = _optimizer(self.model, self.recipe)
-        self.watch = Watch(self.tokenizer, self.data)
+        self.watch = Watch(self.tokenizer, self.data, self.objective.masked)
 
     def check(self) -> None:
         """Raise InputError now, before anything is written, if the text is too short for one batch."""
@@ -108,15 +109,15 @@ class Trainer:
             self.objective.batch(self.data.held_out, 0)
 
     def resume(self) -> None:
-        """Go back to the last checkpoint, if there is one, and drop what the metrics say of later steps."""
-        if not checkpoint.exists(self.folder):
-            return
-        self.progress = checkpoint.load(self.folder, self.model, self.optimizer)
+        """Go back to the last checkpoint, else to the beginning, and drop what the metrics say of later steps."""
+        sweep(self.folder)
+        if checkpoint.exists(self.folder):
+            self.progress = checkpoint.load(self.folder, self.model, self.optimizer)
         path = self.folder / METRICS
         if path.exists():
-            kept = [line for line in path.read_text("utf-8").splitlines(True) if _step_of(line) <= self.progress.step]
+            kept = [line for line in path.read_bytes().split(b"\n") if _step_of(line) <= self.progress.step]
             with write_aside(path) as aside:
-                aside.write_text("".join(kept), encoding="utf-8")
+                aside.write_bytes(b"".join(line + b"\n" for line in kept))
 
     def run(self) -> Outcome:
         """Train to the end of the recipe, or until SIGINT or SIGTERM; either way the last step is saved."""
@@ -140,20 +141,20 @@ class Trainer:
         batch = self.objective.batch(self.data.train, self.progress.step)
         count = scored(batch)
         nats = self._backward(batch, count)
-        if not torch.isfinite(torch.tensor(nats)):
+        norm = float(torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.recipe.clip))
+        if not (math.isfinite(nats) and math.isfinite(norm)):
             raise InputError(
                 "the loss is not finite at step {step}; lower the learning rate (it is {rate})",
                 step=self.progress.step,
                 rate=f"{rate:g}",
             )
-        norm = torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.recipe.clip)
         self.optimizer.step()
         self.optimizer.zero_grad(set_to_none=True)
         self.progress.step += 1
         self.progress.tokens += self.recipe.tokens_per_step
         self.progress.recent_nats += nats
         self.progress.recent_tokens += count
-        self._last = (nats / max(count, 1), rate, float(norm))
+        self._last = (nats / max(count, 1), rate, norm)
 
     def _backward(self, batch: Batch, count: int) -> float:
         """Gradients of the loss: a sum over scored tokens divided by their number, however the batch is cut."""
@@ -251,8 +252,8 @@ def _interruptible() -> Iterator[Callable[[], bool]]:
             signal.signal(number, handler)
 
 
-def _step_of(line: str) -> float:
-    """The step of a line of metrics; a line that a crash cut short is later than everything."""
+def _step_of(line: bytes) -> float:
+    """The step of a line of metrics; a line that a crash or a full disk cut short is later than everything."""
     try:
         return int(json.loads(line)["step"])
     except (ValueError, KeyError, TypeError):

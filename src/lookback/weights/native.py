@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
+import re
+import sys
 from collections.abc import Mapping
 from dataclasses import asdict, fields
 from pathlib import Path
-from typing import Any
+from types import UnionType
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import torch
 from safetensors import SafetensorError, safe_open
@@ -20,6 +25,7 @@ from lookback.models.language_model import Config
 from lookback.models.registry import empty
 
 CONFIG, WEIGHTS = "config.json", "model.safetensors"
+_DTYPES = {"BF16", "F16", "F32", "F64"}
 _KINDS: Mapping[str, type[TransformerConfig] | type[RecurrentConfig]] = {
     Transformer.kind: TransformerConfig,
     RecurrentLM.kind: RecurrentConfig,
@@ -42,13 +48,15 @@ def save_config(config: Config, folder: Path) -> None:
 
 
 def write_weights(tensors: Mapping[str, Tensor], path: Path, metadata: Mapping[str, str] | None = None) -> None:
-    """Write named tensors to a safetensors file, atomically and in full precision."""
+    """Write named tensors to a safetensors file, atomically and in full precision. Raises OSError as the disk does."""
+    plain = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
     with write_aside(path) as partial:
-        save_file(
-            {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()},
-            partial,
-            metadata={"format": "pt", **(metadata or {})},
-        )
+        try:
+            save_file(plain, partial, metadata={"format": "pt", **(metadata or {})})
+        except SafetensorError as error:  # The library keeps what the disk said in its message.
+            said = re.search(r"os error (\d+)", str(error))
+            code = int(said[1]) if said else errno.EIO
+            raise OSError(code, os.strerror(code), str(path)) from error
 
 
 def load(folder: Path, *, device: torch.device | str = "cpu", dtype: torch.dtype = torch.float32) -> LanguageModel:
@@ -61,6 +69,14 @@ def load(folder: Path, *, device: torch.device | str = "cpu", dtype: torch.dtype
     path = folder / WEIGHTS
     with open_weights(path) as file:
         shapes = {name: tuple(file.get_slice(name).get_shape()) for name in file.keys()}  # noqa: SIM118
+        kinds = {file.get_slice(name).get_dtype() for name in shapes}
+        if foreign := sorted(kinds - _DTYPES):
+            raise InputError(
+                "{path} holds numbers of type {got}; this version reads {allowed}",
+                path=path,
+                got=", ".join(foreign),
+                allowed=", ".join(sorted(_DTYPES)),
+            )
         if config.layers > len(shapes):
             raise InputError(
                 "{path} holds {got} tensors, too few for the {layers} layers that its config.json names",
@@ -68,13 +84,22 @@ def load(folder: Path, *, device: torch.device | str = "cpu", dtype: torch.dtype
                 got=len(shapes),
                 layers=config.layers,
             )
-        model = empty(config)
+        model = _empty(config, folder)
         _match(path, {name: tuple(p.shape) for name, p in model.named_parameters()}, shapes)
-        state = {name: file.get_tensor(name).to(device=device, dtype=dtype) for name in shapes}
+        # A copy stands where PyTorch aligns it: beside the file, a matrix product may round differently.
+        state = {name: file.get_tensor(name).to(device=device, dtype=dtype, copy=True) for name in shapes}
     model.load_state_dict(state, assign=True)
     for parameter in model.parameters():
         parameter.requires_grad_(True)
     return model.eval()
+
+
+def _empty(config: Config, folder: Path) -> LanguageModel:
+    """A model without memory; sizes that no memory could hold are the file's mistake."""
+    try:
+        return empty(config)
+    except (RuntimeError, OverflowError, TypeError):  # what PyTorch raises when a size overflows 64 bits
+        raise InputError("{path} names sizes that no model can have", path=folder / CONFIG) from None
 
 
 def read_config(folder: Path) -> Config:
@@ -97,10 +122,30 @@ def read_config(folder: Path) -> Config:
     values = {name: value for name, value in record.items() if name not in ("model_type", "family")}
     if unknown := sorted(set(values) - known):
         raise InputError("{path} has options this version does not know: {names}", path=path, names=", ".join(unknown))
+    hints = get_type_hints(_KINDS[kind])
+    for name, value in values.items():
+        if not fits(value, hints[name]):
+            raise InputError(
+                "{path} has {got} for {name}, which cannot be", path=path, name=name, got=json.dumps(value)
+            )
     try:
         return _KINDS[kind](**values)
     except TypeError as error:
         raise InputError("{path} is not a configuration: {reason}", path=path, reason=error) from None
+
+
+def fits(value: Any, hint: Any) -> bool:
+    """Whether a value out of a JSON file is of an annotated type; whole numbers pass for floats, infinities never."""
+    kind = get_origin(hint)
+    if kind in (Union, UnionType):
+        return any(fits(value, one) for one in get_args(hint))
+    if kind is Literal:
+        return value in get_args(hint)
+    if kind is tuple:
+        return isinstance(value, list) and all(fits(item, get_args(hint)[0]) for item in value)
+    if hint is float:
+        return type(value) in (int, float) and abs(value) <= sys.float_info.max
+    return type(value) is hint
 
 
 def read_json(path: Path) -> dict[str, Any]:
@@ -109,7 +154,7 @@ def read_json(path: Path) -> dict[str, Any]:
         record = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise InputError("{path} is missing; the folder is not a whole model", path=path) from None
-    except (UnicodeDecodeError, json.JSONDecodeError) as error:
+    except (ValueError, RecursionError) as error:  # not UTF-8, not JSON, endless digits, endless brackets
         raise InputError("{path} is not JSON: {reason}", path=path, reason=error) from None
     if not isinstance(record, dict):
         raise InputError("{path} holds no JSON object", path=path)

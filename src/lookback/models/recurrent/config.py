@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from lookback.errors import InputError
-from lookback.models.language_model import Family
+from lookback.models.language_model import Family, check_size
 from lookback.nn.recurrent import CellKind
 
 _FAMILIES: dict[CellKind, Family] = {"rnn_tanh": "rnn", "rnn_relu": "rnn", "lstm": "lstm", "gru": "gru"}
@@ -27,8 +28,9 @@ class RecurrentConfig:
         if self.cell not in _FAMILIES:
             raise InputError("{got} is not a cell; allowed: {allowed}", got=self.cell, allowed=", ".join(_FAMILIES))
         for name in ("vocabulary", "layers", "width"):
-            if getattr(self, name) < 1:
-                raise InputError("{name} is {got}; it must be at least 1", name=name, got=getattr(self, name))
+            check_size(name, getattr(self, name))
+        if not math.isfinite(self.forget_bias):
+            raise InputError("forget_bias is {got}; it must be a finite number", got=self.forget_bias)
         if not 0 <= self.dropout < 1:
             raise InputError("dropout is {got}; it must be at least 0 and below 1", got=self.dropout)
 

@@ -52,15 +52,15 @@ class Block(nn.Module):
             config.heads,
             config.kv_heads,
             config.head_width,
-            input_bias=config.attention_bias,
-            output_bias=config.bias,
+            input_bias=config.qkv_bias,
+            output_bias=config.output_bias,
             tied_qk=config.tied_qk,
             scaled=config.scaled,
             normed_qk=config.norm_epsilon if config.normed_qk else None,
             dropout=config.dropout,
         )
         self.mlp_norm = norm(config.norm, config.width, config.norm_epsilon)
-        self.mlp = MLP(config.width, config.mlp_width, config.mlp, bias=config.bias)
+        self.mlp = MLP(config.width, config.mlp_width, config.mlp, bias=config.mlp_bias)
         self.dropout = nn.Dropout(config.dropout)
 
     def forward(
@@ -118,7 +118,7 @@ class Transformer(LanguageModel):
         self.dropout = nn.Dropout(config.dropout)
         self.blocks = nn.ModuleList(Block(config) for _ in range(config.layers))
         self.final_norm = norm(config.norm, config.width, config.norm_epsilon) if config.pre_norm else None
-        self.masked_head = MaskedHead(config) if config.masked_head else None
+        self.masked_head = MaskedHead(config) if config.head == "masked" else None
         self.output = None if config.tied_embeddings else nn.Linear(config.width, config.vocabulary, bias=False)
 
     def start(self, batch: int, *, capacity: int = 64) -> KVCache:
@@ -167,7 +167,14 @@ class Transformer(LanguageModel):
         return x, state
 
     def unembed(self, hidden: Float[Tensor, "*B D"]) -> Float[Tensor, "*B V"]:
-        """Logits: the likeness to each token's output vector, which is its embedding when the two are tied."""
+        """Logits: the likeness to each token's output vector, which is its embedding when the two are tied.
+
+        Raises InputError for an encoder without an output head.
+        """
+        if self.config.head == "none":
+            raise InputError(
+                "this model is an encoder without an output head, so it predicts no tokens; use its hidden states"
+            )
         if self.masked_head is not None:
             hidden = self.masked_head(hidden)
         weight = self.tokens.weight if self.output is None else self.output.weight
@@ -203,7 +210,13 @@ class Transformer(LanguageModel):
         rotation = None
         if self.config.positions == "rotary":
             dtype = self.tokens.weight.dtype
-            rotation = Rotation.at(positions.clamp(min=0), self.config.head_width, self.config.rotary_base, dtype)
+            rotation = Rotation.at(
+                positions.clamp(min=0),
+                self.config.head_width,
+                self.config.rotary_base,
+                dtype,
+                self.config.rotary_scaling,
+            )
         return Surroundings(positions, readable, rotation, real, append)
 
     def _rules(self, window: int | None, padding: Padding | None, documents: Tensor | None) -> tuple[Rule, ...]:
