@@ -20,9 +20,10 @@ from random_models import (
     seeds,
     transformer_configs,
 )
+from recorder import Editor
 from torch import Tensor
 
-from lookback.models import LanguageModel
+from lookback.models import LanguageModel, build, configure
 from lookback.models.language_model import Config
 from lookback.models.state import State
 
@@ -56,7 +57,7 @@ def test_any_chunking_from_any_capacity(
 
 @pytest.mark.slow
 @families
-@settings(max_examples=400)
+@settings(max_examples=250)
 @given(data=st.data(), seed=seeds)
 def test_any_chunking_from_any_capacity_at_length(
     configs: st.SearchStrategy[Config], data: st.DataObject, seed: int
@@ -92,7 +93,7 @@ def test_rows_of_different_lengths_in_padded_chunks(
 
 @pytest.mark.slow
 @families
-@settings(max_examples=400)
+@settings(max_examples=250)
 @given(data=st.data(), batch=ragged_batches(), capacity=st.integers(1, 20), seed=seeds)
 def test_rows_of_different_lengths_in_padded_chunks_at_length(
     configs: st.SearchStrategy[Config], data: st.DataObject, batch: Ragged, capacity: int, seed: int
@@ -143,3 +144,21 @@ def test_a_state_under_inference_mode(config: Config, seed: int) -> None:
     with torch.inference_mode():
         logits, _ = in_chunks(model, ids, [4, 1, 1, 3], capacity=1)
     assert_near(logits.clone(), model(ids)[0])
+
+
+def test_a_forward_that_broke_off_can_be_repeated() -> None:
+    """Ctrl-C in the middle of a chunk leaves a sliding window's state as it was."""
+
+    def breaks(value: Tensor) -> Tensor:
+        raise KeyboardInterrupt
+
+    model = build(configure("gpt", 30, preset="tiny", sliding_window=4), seed=1, dtype=torch.float64).eval()
+    ids = torch.randint(0, 30, (2, 20), generator=torch.Generator().manual_seed(1))
+    with torch.inference_mode():
+        whole, _ = model(ids)
+        state = model.start(2)
+        model(ids[:, :9], state=state)
+        with pytest.raises(KeyboardInterrupt):
+            model(ids[:, 9:15], state=state, tap=Editor("layers.1.output", breaks))
+        again, _ = model(ids[:, 9:15], state=state)
+    torch.testing.assert_close(again, whole[:, 9:15], atol=1e-10, rtol=0)

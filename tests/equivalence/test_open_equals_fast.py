@@ -215,7 +215,7 @@ def test_recurrent_cells_in_fp32(kind: CellKind) -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=400)
+@settings(max_examples=250)
 @given(data=st.data(), segmented=segmentations(), seed=seeds)
 def test_both_at_length(data: st.DataObject, segmented: tuple[Segments | None, int, int], seed: int) -> None:
     readable = data.draw(dense_masks() | scattered_masks(2))

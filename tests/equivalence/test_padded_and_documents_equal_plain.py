@@ -72,7 +72,7 @@ def test_documents_in_a_row(data: st.DataObject, config: Config, seed: int, dtyp
 
 
 @pytest.mark.slow
-@settings(max_examples=400)
+@settings(max_examples=250)
 @given(data=st.data(), config=all_configs, batch=ragged_batches(steps=1, longest=12), seed=seeds)
 def test_padding_and_documents_at_length(data: st.DataObject, config: Config, batch: Ragged, seed: int) -> None:
     model = random_model(config, seed)

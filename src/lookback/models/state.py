@@ -138,6 +138,7 @@ class Append:
     after: tuple[int, ...]
 
     def __post_init__(self) -> None:
+        self._later: list[tuple[Tensor, Tensor, int | None]] = []
         device = self.cache.keys[0].device
         before = torch.tensor(self.cache.lengths, device=device)[:, None]
         self.dense = self.padding is None and len(set(self.cache.lengths)) == 1
@@ -166,16 +167,21 @@ class Append:
             readable = []
             for buffers, new in ((self.cache.keys, k), (self.cache.values, v)):
                 buffer = buffers[layer]
-                # A long chunk pushes out of the ring what its own first queries still read, so it reads a copy.
-                kept = torch.cat((buffer, new), dim=2) if ring else None
-                self._write(buffer, new, window)
-                readable.append(buffer[:, :, : max(self.after)] if kept is None else kept)
+                if ring:
+                    # A long chunk pushes out of the ring what its first queries still read: it is written at the end.
+                    readable.append(torch.cat((buffer, new), dim=2))
+                    self._later.append((buffer, new, window))
+                else:
+                    self._write(buffer, new, window)
+                    readable.append(buffer[:, :, : max(self.after)])
             return readable[0], readable[1]
 
         return store
 
     def finish(self) -> None:
-        """Count the new tokens."""
+        """Count the new tokens. A forward that broke off before this has left the state as it was."""
+        for buffer, new, window in self._later:
+            self._write(buffer, new, window)
         self.cache.lengths = self.after
 
     def _write(self, buffer: Float[Tensor, "B K C H"], new: Float[Tensor, "B K T H"], window: int | None) -> None:
