@@ -22,9 +22,12 @@ def test_train(run: Run, text: Path, tmp_path: Path, family: str) -> None:
 
 
 def test_train_as_a_process_keeps_standard_output_for_the_object(process: Run, text: Path, tmp_path: Path) -> None:
-    ended = process("train", text, *TINY, "--evaluate-every", "2", "--out", "model", "--json")
+    """Also where the terminal has no Chinese: the samples of text that training shows are spelt out then."""
+    options = (*TINY, "--evaluate-every", "2", "--out", "model", "--json")
+    ended = process("train", text, *options, PYTHONIOENCODING="ascii")
     assert the_object(ended)["out"] == "model"
     assert "step 2: loss" in ended.err and "step 4: loss" in ended.err
+    assert "\\u" in ended.err and ended.err.isascii()
     assert (tmp_path / "model" / "model.safetensors").is_file()
 
 
@@ -79,6 +82,13 @@ def test_no_cache_gives_the_same_tokens(run: Run, models: dict[str, Path]) -> No
         ended = [run("generate", models[family], "床前", *options, cache) for cache in ("--cache", "--no-cache")]
         cached, plain = (the_object(one)["samples"] for one in ended)
         assert cached == plain
+
+
+def test_a_prompt_longer_than_the_context_slides(run: Run, models: dict[str, Path]) -> None:
+    for family, options in (("gpt", ("--slide",)), ("lstm", ())):
+        ended = run("generate", models[family], "床前明月光" * 20, "--max-new-tokens", "5", "--json", *options)
+        (sample,) = the_object(ended)["samples"]
+        assert len(sample["token_ids"]) == 5 or sample["reason"] == "end"
 
 
 def test_fill(run: Run, models: dict[str, Path]) -> None:

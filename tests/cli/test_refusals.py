@@ -223,6 +223,34 @@ def words(given: str, models: dict[str, Path]) -> list[str]:
     return [word.replace("床*65", "床" * 65).replace("床*64", "床" * 64) for word in spelt]
 
 
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ("--steps 9", "has steps 4, not 9; a resumed run keeps its options"),
+        ("--layers 3", "layers"),
+        ("--model lstm", "has model gpt, not lstm"),
+        ("--seed 2", "has seed 1, not 2"),
+        ("--parameters 30k", "has parameters None, not 30000"),
+        ("--rate 0.5", "rate"),
+        ("--tokenizer bpe", "has tokenizer character, not bpe"),
+        ("", "was begun with another text than other.txt is now"),
+    ],
+)
+def test_a_run_is_not_gone_on_with_otherwise(
+    run: Run, models: dict[str, Path], text: Path, place: Path, given: str, said: str
+) -> None:
+    before = tree(models["gpt"])
+    source = text if given else "other.txt"
+    assert said in refusal(run("train", source, "--out", models["gpt"], "--resume", *given.split()))
+    assert tree(models["gpt"]) == before
+
+
+def test_a_run_is_not_written_over(run: Run, models: dict[str, Path], text: Path) -> None:
+    before = tree(models["gpt"])
+    assert "gpt is not empty; choose another --out" in refusal(run("train", text, "--out", models["gpt"]))
+    assert tree(models["gpt"]) == before
+
+
 @pytest.mark.parametrize(("given", "said"), [("one.txt", "too small"), ("verse.txt --minutes 0", "minutes is 0")])
 def test_a_demo_that_is_refused_leaves_the_earlier_one(run: Run, place: Path, given: str, said: str) -> None:
     (place / "demo" / "gpt").mkdir(parents=True)

@@ -88,7 +88,7 @@ def _misread(error: Any) -> str:
         return say(
             "{name} cannot take this value ({reason}); see {command} --help",
             name=name,
-            reason=error.message,
+            reason=error.message.rstrip("."),
             command=command,
         )
     return say("{reason}; see {command} --help", reason=reason, command=command)

@@ -6,6 +6,7 @@ says of them is measured: the cache is exact and saves work, and no later token 
 
 from __future__ import annotations
 
+import shlex
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -108,10 +109,12 @@ def command(
             "{seconds} s. The models are in {folder}; go on with:",
             seconds=round(time.monotonic() - began),
             folder=folder,
-        )
+        ),
+        markup=False,
     )
-    screen.print(f"  lookback generate {folder / 'gpt'} {line} --temperature 0.8", markup=False)
-    screen.print(f"  lookback train {corpus} --model gpt --minutes 10 --out runs/mine", markup=False)
+    gpt = shlex.quote(str(folder / "gpt"))
+    screen.print(f"  lookback generate {gpt} {shlex.quote(line)} --temperature 0.8", markup=False)
+    screen.print(f"  lookback train {shlex.quote(corpus)} --model gpt --minutes 10 --out runs/mine", markup=False)
 
 
 def _check_place(folder: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import Any
 
 import typer
@@ -107,7 +108,8 @@ def command(
         return
     if record["end"] == "interrupted":
         template = "stopped at step {step} and saved; go on with: lookback train {source} --resume --out {out}"
-        console().print(say(template, step=record["step"], source=source, out=out), markup=False)
+        said = say(template, step=record["step"], source=shlex.quote(source), out=shlex.quote(out))
+        console().print(said, markup=False)
         return
     console().print(
         say(

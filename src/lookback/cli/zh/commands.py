@@ -111,6 +111,29 @@ COMMANDS = {
     "Keep the state, or recompute everything.": "保留状态，或每步全部重新计算。",
     "At the context's end drop the oldest and recompute.": "到达上下文长度后，舍去最早的词元并重新计算。",
     "Make a BERT write all the same.": "仍然让 BERT 续写。",
+    # chat, export, inspect-file
+    "Hold a conversation with a model that was trained to (its chat template is used).": (
+        "与受过对话训练的模型对话（使用它的对话模板）。"
+    ),
+    "A model folder, a GGUF file, or hf:owner/name.": "模型文件夹、GGUF 文件或 hf:owner/name。",
+    "What the model is told first.": "最先告诉模型的话（系统提示词）。",
+    "Say this, print the answer and stop.": "只说这一句，打印回答后退出。",
+    "Type a message and press Enter; an empty line or Ctrl-D ends.": "输入消息后按回车；空行或 Ctrl-D 结束对话。",
+    "Write a model as a folder that Hugging Face and vLLM open; the result is opened again and compared.": (
+        "把模型写成 Hugging Face 和 vLLM 能打开的文件夹；写好后重新打开并加以比较。"
+    ),
+    "The folder to write; it must not hold anything yet.": "要写入的文件夹；其中不能已有内容。",
+    "huggingface, or lookback (every family).": "huggingface，或 lookback（适用于所有模型类型）。",
+    "{out}: {architecture}; opened again, its logits differ by at most {difference}": (
+        "{out}：{architecture}；重新打开后，logits 最多相差 {difference}"
+    ),
+    "Print what a model file or folder holds, without loading the weights.": "显示模型文件或文件夹的内容，不加载权重。",
+    "A model folder, or a GGUF file.": "模型文件夹或 GGUF 文件。",
+    "{parameters} parameters in {tensors} tensors": "{tensors} 个张量，共 {parameters} 个参数",
+    "numbers: {kinds}": "数值类型：{kinds}",
+    "memory: {sizes}": "内存：{sizes}",
+    "KV cache per 1,000 tokens: {sizes}": "每 1,000 个词元的 KV 缓存：{sizes}",
+    "state, at any length: {sizes}": "状态（与长度无关）：{sizes}",
     # models
     "List the trained models below a folder with their held-out bits a byte, and the presets.": (
         "列出文件夹下训练好的模型及其在留出部分上的每字节比特数，并列出各种预设。"

@@ -226,6 +226,8 @@ ROOMS = {
     "{path} is missing; the folder is not a whole model": "缺少 {path}；该文件夹不是完整的模型",
     "{path} is not JSON: {reason}": "{path} 不是 JSON：{reason}",
     "{path} is not a whole safetensors file: {reason}": "{path} 不是完整的 safetensors 文件：{reason}",
+    "{path} pools by {got}; supported: {allowed}": "{path} 的池化方式是 {got}；支持：{allowed}",
+    "{path} is no list of modules": "{path} 不是模块列表",
     # evaluation
     "a {family} reads both sides, so what follows would be known to it; score it with masks instead": (
         "{family} 能看到两侧的文本，等于已经知道后文；请改用掩码方式评分"
@@ -276,6 +278,7 @@ ROOMS = {
     "top-p is {got}; it must be above 0 and at most 1": "top-p 为 {got}；它必须大于 0 且不超过 1",
     "min-p is {got}; it must be from 0 to 1": "min-p 为 {got}；它必须在 0 到 1 之间",
     "the repetition penalty is {got}; it must be above 0, and finite": "重复惩罚为 {got}；它必须是大于 0 的有限数",
+    "a text to embed is empty; give at least one token each": "要嵌入的文本为空；每段请至少给出一个词元",
     "a stop string is empty; give at least one character, or no stop string": (
         "停止文本为空；请至少给出一个字符，或不设停止文本"
     ),
@@ -304,6 +307,11 @@ ROOMS = {
         "请检查掩码和划分）"
     ),
     # session
+    "{got} is not a format; allowed: {allowed}": "{got} 不是可用的格式；可选：{allowed}",
+    "{path} is not empty; choose another folder": "{path} 不是空文件夹；请另选一个",
+    "the exported model's logits differ by {difference}, more than {bound}; it was not kept": (
+        "导出模型的 logits 相差 {difference}，超过了 {bound}；未予保留"
+    ),
     "there is no run to go on with in {path}; train without --resume first": (
         "{path} 中没有可以继续的训练；请先不带 --resume 训练"
     ),
