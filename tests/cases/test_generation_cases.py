@@ -153,15 +153,14 @@ def test_past_the_window_stops(shape: str, cache: bool) -> None:
         generate(model(shape), letters(), [[2] * 13], max_new_tokens=1, sampling=GREEDY, end=None, cache=cache)
 
 
+@pytest.mark.parametrize("prompts", [[[2, 3, 4]], [[2, 3], [4] * 9], [[2, 3, 4], [5, 6] * CONTEXT, [7] * CONTEXT]])
 @pytest.mark.parametrize("cache", [True, False])
 @pytest.mark.parametrize("shape", ["learned", "rotary"])
-def test_past_the_window_slides_without_a_stale_cache(shape: str, cache: bool) -> None:
-    prompts = [[2, 3, 4], [5, 6] * CONTEXT, [7] * CONTEXT]
-    made = generate(
-        model(shape), letters(), prompts, max_new_tokens=25, sampling=GREEDY, end=None, cache=cache, slide=True
-    )
+def test_past_the_window_slides_without_a_stale_cache(shape: str, cache: bool, prompts: list[list[int]]) -> None:
+    options: dict[str, Any] = {"max_new_tokens": 20, "sampling": GREEDY, "end": None, "cache": cache, "slide": True}
+    made = generate(model(shape), letters(), prompts, **options)
     for prompt, sample in zip(prompts, made.samples, strict=True):
-        assert (sample.token_ids, sample.reason) == (newest(shape, prompt, 25, CONTEXT), "length")
+        assert (sample.token_ids, sample.reason) == (newest(shape, prompt, 20, CONTEXT), "length")
 
 
 @pytest.mark.parametrize("slide", [True, False])

@@ -104,6 +104,10 @@ def test_top_k_keeps_k_of_equal_logits_lower_ids_first() -> None:
     assert p.tolist() == [[0.0, 0.5, 0.5, 0.0]]
 
 
+def test_top_p_that_is_met_exactly_is_enough() -> None:
+    assert probabilities(torch.zeros(1, 2), Sampling(top_p=0.5)).tolist() == [[1.0, 0.0]]
+
+
 @pytest.mark.parametrize(
     ("sampling", "right"),
     [

@@ -86,6 +86,12 @@ def test_the_longest_possible_beginning_is_held_back() -> None:
     assert shown([b"xaa", b"b"], ("aab",)) == (["x", "", ""], True)
 
 
+@pytest.mark.parametrize("pieces", [[b"xabc"], [b"x", b"a", b"b", b"c"], [b"xa", b"bc"]])
+def test_the_stop_that_is_complete_first_counts(pieces: list[bytes]) -> None:
+    assert "".join(shown(pieces, ("abc", "b"))[0]) == "xa"
+    assert "".join(shown(pieces, ("abc", "bc"))[0]) == "x"
+
+
 def test_the_prompt_is_gone_on_from_and_not_shown() -> None:
     stream = TextStream(Pieced([b"\xe5\xad", b"\x97", b"!"]), (), [2, 0])  # type: ignore[arg-type]
     assert stream.push(1) == "字"
