@@ -126,6 +126,17 @@ def test_a_file_is_synced_before_it_is_renamed(tmp_path: Path, monkeypatch: pyte
     assert order == ["sync .partial", "rename", "sync folder"]
 
 
+def test_every_file_of_a_folder_is_synced_before_it_is_renamed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    order: list[str] = []
+    sync, rename = files._sync, Path.rename
+    monkeypatch.setattr(files, "_sync", lambda path: (order.append(path.name), sync(path)))
+    monkeypatch.setattr(Path, "rename", lambda path, to: (order.append("rename"), rename(path, to)))
+    write_folder(tmp_path / "folder", "new")
+    *before, renamed, after = order
+    assert sorted(before) == sorted(["a", "d", "sub", "c", f".folder.{os.getpid()}.partial"])
+    assert (renamed, after) == ("rename", tmp_path.name)
+
+
 @pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
 def test_an_error_leaves_what_was_there(error: type[BaseException], tmp_path: Path) -> None:
     write_file(tmp_path / "file", b"old")

@@ -13,7 +13,10 @@ from lookback.cli import main
 
 ROOT = Path(__file__).parents[2]
 READMES = ("README.md", "README.zh.md")
-SMALLER = {"--minutes": ["--steps", "3", "--preset", "tiny", "--batch", "2", "--evaluate-tokens", "100"], "--limit": ["--limit", "300"]}
+SMALLER = {
+    "--minutes": ["--steps", "3", "--preset", "tiny", "--batch", "2", "--evaluate-tokens", "100"],
+    "--limit": ["--limit", "300"],
+}
 
 
 def blocks(name: str, language: str) -> list[str]:

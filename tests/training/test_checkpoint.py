@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from safetensors.torch import load_file, save_file
 from small_runs import SMALL, StoppedError, leftovers, result, stop_after
@@ -47,6 +47,7 @@ def moments(optimizer: torch.optim.Optimizer) -> list[torch.Tensor]:
 numbers = st.floats(width=32, allow_nan=False)
 
 
+@settings(max_examples=10)
 @given(values=st.lists(numbers, min_size=11, max_size=11), loss=st.floats(allow_nan=False, allow_infinity=False))
 def test_every_number_comes_back_bit_for_bit(
     values: list[float], loss: float, tmp_path_factory: pytest.TempPathFactory

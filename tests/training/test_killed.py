@@ -24,7 +24,8 @@ STEPS = 48
 CASES = {f"{family} {size}": {"model": family, "micro_batch": size} for family in FAMILIES for size in (None, 3)}
 OPTIONS: dict[str, Any] = {**SMALL, "steps": STEPS, "save_every": 3, "evaluate_every": 16, "dropout": 0.2}
 
-# Every line is one call of `train`, done by a process of its own, which is forked so that it need not import PyTorch.
+# Every line is one call of `train`, done by a process of its own, which is forked after a first short run so that it
+# need not import anything.
 # ``syncs``: it kills itself instead of syncing a file that often. ``limit``: from step 7 on no file may be larger.
 SERVER = """
 import json, os, resource, signal, sys
@@ -48,6 +49,7 @@ def run(call, syncs, limit):
     files._sync = sync
     train(call.pop("source"), out=call.pop("out"), report=report, **call)
 
+run(json.loads(sys.argv[1]), 0, 0)
 for line in sys.stdin:
     child = os.fork()
     if not child:
@@ -64,12 +66,16 @@ for line in sys.stdin:
 """
 
 
+def call(documents: Path, run: Path, name: str) -> dict[str, Any]:
+    return {"source": str(documents), "out": str(run), **OPTIONS, **CASES[name]}
+
+
 class Server:
     """A process that trains in children."""
 
-    def __init__(self) -> None:
+    def __init__(self, documents: Path, out: Path) -> None:
         environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-        command = [sys.executable, "-c", SERVER]
+        command = [sys.executable, "-c", SERVER, json.dumps(call(documents, out, "bert 3") | {"steps": 1})]
         self.process = subprocess.Popen(
             command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
@@ -99,8 +105,8 @@ class Server:
 
 
 @pytest.fixture(scope="module")
-def server() -> Iterator[Server]:
-    server = Server()
+def server(documents: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    server = Server(documents, tmp_path_factory.mktemp("first") / "run")
     yield server
     server.close()
 
@@ -128,10 +134,6 @@ def is_writing(run: Path, number: int) -> Callable[[], bool]:
     return lambda: lines(run) >= number and any(run.glob(".checkpoint.*.partial"))
 
 
-def call(documents: Path, run: Path, name: str) -> dict[str, Any]:
-    return {"source": str(documents), "out": str(run), **OPTIONS, **CASES[name]}
-
-
 def resumed(documents: Path, run: Path) -> dict[str, Any]:
     return {"source": str(documents), "out": str(run), "resume": True}
 
@@ -139,7 +141,8 @@ def resumed(documents: Path, run: Path) -> dict[str, Any]:
 @pytest.fixture(scope="module")
 def unbroken(documents: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, bytes]]:
     """What every case comes to when it is left alone, under another server."""
-    folder, other = tmp_path_factory.mktemp("unbroken"), Server()
+    folder = tmp_path_factory.mktemp("unbroken")
+    other = Server(documents, folder / "first")
     for name in CASES:
         assert other.train(call(documents, folder / name, name)) == 0
     other.close()

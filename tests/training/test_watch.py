@@ -103,19 +103,19 @@ def sees_everything(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_gpt_without_its_mask_is_found_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     sees_everything(monkeypatch)
-    found = warnings(chance(6000), tmp_path, model="gpt", steps=120, evaluate_every=60)
+    found = warnings(chance(6000), tmp_path, model="gpt", steps=100, evaluate_every=50)
     assert [LEAK in one for one in found] == [True]
 
 
 def test_a_gpt_with_its_mask_is_not(tmp_path: Path) -> None:
-    assert warnings(chance(6000), tmp_path, model="gpt", steps=120, evaluate_every=60) == []
+    assert warnings(chance(6000), tmp_path, model="gpt", steps=100, evaluate_every=50) == []
 
 
 @pytest.mark.parametrize("family", ["gpt", "lstm"])
 def test_a_run_on_text_that_repeats_is_left_in_peace(family: str, tmp_path: Path) -> None:
-    assert warnings(LINE * 60, tmp_path, model=family, steps=120, evaluate_every=60) == []
+    assert warnings(LINE * 60, tmp_path, model=family, steps=100, evaluate_every=50) == []
 
 
 def test_a_run_that_memorises_is_told_so(tmp_path: Path) -> None:
-    found = warnings(chance(300), tmp_path, model="gpt", steps=120, evaluate_every=40)
+    found = warnings(chance(300), tmp_path, model="gpt", steps=80, evaluate_every=40)
     assert [MEMORISED in one for one in found] == [True]

@@ -34,7 +34,7 @@ def model_of(family: str = "gpt", style: str | None = None) -> LanguageModel:
 
 
 def saved(folder: Path, family: str = "gpt", style: str | None = None) -> Path:
-    weights.save(model_of(family, style), folder)
+    weights.save(model_of(family, style), folder, native=True)
     return folder
 
 
@@ -45,7 +45,7 @@ def bits(model: LanguageModel) -> dict[str, bytes]:
 @pytest.mark.parametrize(("family", "style"), SHAPES)
 def test_every_family_and_style_comes_back(family: str, style: str | None, tmp_path: Path) -> None:
     model = model_of(family, style)
-    weights.save(model, tmp_path)
+    weights.save(model, tmp_path, native=True)
     loaded = weights.load(tmp_path)
     assert loaded.config == model.config
     assert type(loaded) is type(model)
@@ -61,7 +61,7 @@ def test_every_family_and_style_comes_back(family: str, style: str | None, tmp_p
 def test_every_configuration_comes_back(config: Config, seed: int, tmp_path_factory: pytest.TempPathFactory) -> None:
     folder = tmp_path_factory.mktemp("model")
     model = random_model(config, seed, torch.float32)
-    weights.save(model, folder)
+    weights.save(model, folder, native=True)
     loaded = weights.load(folder)
     assert loaded.config == config
     assert bits(loaded) == bits(model)
@@ -73,7 +73,7 @@ def test_numbers_of_any_kind_come_back(tmp_path: Path) -> None:
     model = model_of("rnn")
     with torch.no_grad():
         model.get_parameter("output_bias").copy_(values)
-    weights.save(model, tmp_path)
+    weights.save(model, tmp_path, native=True)
     assert bits(weights.load(tmp_path)) == bits(model)
 
 

@@ -155,7 +155,7 @@ def _train(
     speed = session.record["tokens_seen"] / session.record["seconds"]
     if not session.model.config.causal:
         return Trained(session, speed, None, None)
-    made = _write(session, [session.tokenizer.end], _STATE_TOKENS)
+    made = _write(session, [session.tokenizer.divider], _STATE_TOKENS)
     return Trained(session, speed, made.tokens_per_second, made.state_bytes)
 
 

@@ -94,14 +94,14 @@ class _Writer:
 
     def document(self, text: str) -> None:
         ids = self.tokenizer.ids(text)
-        self._append(np.array([self.tokenizer.end]))
+        self._append(np.array([self.tokenizer.divider]))
         self._append(ids)
         self.documents += 1
         self.text_tokens += len(ids)
         self.text_bytes += sum(len(text[at : at + (1 << 20)].encode()) for at in range(0, len(text), 1 << 20))
 
     def close(self) -> None:
-        self._append(np.array([self.tokenizer.end]))
+        self._append(np.array([self.tokenizer.divider]))
 
     def _append(self, ids: npt.NDArray[np.integer[Any]]) -> None:
         packed = ids.astype(self.dtype)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -65,9 +65,9 @@ class _Row:
     generator: np.random.Generator
     reason: Reason | None = None
 
-    def take(self, token: int, end: int | None) -> str:
+    def take(self, token: int, ends: Collection[int]) -> str:
         """Add a token; gives the text that may be shown and sets the reason if it was the last."""
-        if token == end:
+        if token in ends:
             self.reason = "end"
             return self.stream.finish()
         self.ids.append(token)
@@ -87,7 +87,7 @@ def generate(
     *,
     max_new_tokens: int,
     sampling: Sampling,
-    end: int | None,
+    end: int | Collection[int] | None,
     seed: int = 0,
     stop: Sequence[str] = (),
     banned: Sequence[int] = (),
@@ -99,11 +99,11 @@ def generate(
 ) -> Generated:
     """Write on from each prompt, all at once: the same loop for GPT, RNN, LSTM and GRU.
 
-    A row ends at the ``end`` token, before the first stop string, after ``max_new_tokens``, or when prompt and new
-    tokens fill the model's context. With ``slide`` it then goes on from the newest tokens that fit, read anew at each
-    step. ``cache=False`` reads everything anew at every step and gives the same tokens. Row i draws from a generator of
-    (``seed``, i), whatever rows stand beside it. The mask, the unknown token and ``banned`` are never drawn.
-    ``on_text(i, text)`` is called with each piece of text as soon as it is certain.
+    A row ends at the ``end`` token (or one of several), before the first stop string, after ``max_new_tokens``, or when
+    prompt and new tokens fill the model's context. With ``slide`` it then goes on from the newest tokens that fit, read
+    anew at each step. ``cache=False`` reads everything anew at every step and gives the same tokens. Row i draws from a
+    generator of (``seed``, i), whatever rows stand beside it. The mask, the unknown token and ``banned`` are never
+    drawn. ``on_text(i, text)`` is called with each piece of text as soon as it is certain.
 
     A BERT is refused, or ``anyway`` writes with it: a mask is put at the end, predicted and replaced, without a state.
 
@@ -123,11 +123,12 @@ def generate(
         for number, prompt in enumerate(prompts)
     ]
     # A BERT never learnt where a text ends: in its training the end token is never predicted.
-    never = [tokenizer.mask, tokenizer.unknown, *banned, None if causal else end]
+    ends = frozenset((end,) if isinstance(end, int) else end or ())
+    never = [tokenizer.roles.get("mask"), tokenizer.unknown, *banned, *(() if causal else ends)]
     reader = Reader(model, cache=cache and causal, chunk=chunk, suffix=() if causal else (tokenizer.mask,))
     began = time.perf_counter()
     with inference(model):
-        _write(rows, reader, sampling, end, _banned(model, tokenizer, never), on_text)
+        _write(rows, reader, sampling, ends, _banned(model, tokenizer, never), on_text)
     seconds = time.perf_counter() - began
     samples = [
         Sample(row.ids[len(prompt) :], row.stream.text, row.reason or "length")
@@ -141,7 +142,7 @@ def _write(
     rows: list[_Row],
     reader: Reader,
     sampling: Sampling,
-    end: int | None,
+    ends: Collection[int],
     banned: Bool[Tensor, "V"],
     on_text: Callable[[int, str], None] | None,
 ) -> None:
@@ -152,7 +153,7 @@ def _write(
         logits = reader.logits(ids).masked_fill(banned, -torch.inf)
         tokens = sample(probabilities(logits, sampling, ids), [row.generator for row in rows])
         for row, token in zip(rows, tokens.tolist(), strict=True):
-            text = row.take(token, end)
+            text = row.take(token, ends)
             if text and on_text is not None:
                 on_text(row.number, text)
         going = [at for at, row in enumerate(rows) if row.reason is None]

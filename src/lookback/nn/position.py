@@ -26,10 +26,10 @@ def sinusoidal(positions: Int[Tensor, "*B T"], width: int) -> Float[Tensor, "*B 
 class RotaryScaling:
     """How rotary angles are slowed down so that a model reads further than it was trained to.
 
-    ``linear`` (Chen et al. 2023): every angle is divided by ``factor``. ``llama3``: only slow turns are, those that take
-    more than ``original_context / low_frequency`` positions; fast ones, below ``original_context / high_frequency``, stay,
-    with a ramp between. ``yarn`` (Peng et al. 2023): a ramp between ``beta_fast`` and ``beta_slow`` turns within the
-    original context, and queries and keys multiplied by an attention factor.
+    ``linear`` (Chen et al. 2023): every angle is divided by ``factor``. ``llama3``: only slow turns are, those that
+    take more than ``original_context / low_frequency`` positions; fast ones, below ``original_context /
+    high_frequency``, stay, with a ramp between. ``yarn`` (Peng et al. 2023): a ramp between ``beta_fast`` and
+    ``beta_slow`` turns within the original context, and queries and keys multiplied by an attention factor.
     """
 
     kind: Literal["linear", "llama3", "yarn"]

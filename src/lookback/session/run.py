@@ -23,7 +23,7 @@ from lookback.session import cache
 from lookback.session.session import RECORD, Session, choose_device, load
 from lookback.tokenizers import Tokenizer, learn
 from lookback.training import HeldOut, Objective, Outcome, Recipe, Report, Trainer, held_out_score
-from lookback.weights.native import read_json
+from lookback.weights import read_json
 
 _BATCH = {"nanogpt-char-cpu": 12, "nanogpt-char": 64, "gpt2": 12}
 # Gated cells learn well only at a higher rate (measured on tinyshakespeare: 1.71 nats a character against 2.03).
@@ -280,7 +280,9 @@ def _final_score(session: Session, tokens: TokenFile, objective: Objective) -> S
     """
     if objective.masked:
         return held_out_score(session.model, tokens, objective)
-    return session.score(tokens, limit=_FINAL * objective.recipe.evaluate_tokens, cross_documents=objective.recipe.cross_documents)
+    return session.score(
+        tokens, limit=_FINAL * objective.recipe.evaluate_tokens, cross_documents=objective.recipe.cross_documents
+    )
 
 
 def _write_record(folder: Path, record: dict[str, Any]) -> None:

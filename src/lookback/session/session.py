@@ -8,16 +8,18 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
+from jaxtyping import Float
+from torch import Tensor
 
 from lookback import weights
 from lookback.data import TokenFile, open_corpus
 from lookback.errors import InputError
 from lookback.evaluation import Score, evaluate, evaluate_masked
-from lookback.generation import Generated, Sampling, fill, generate
+from lookback.generation import Generated, Pooling, Sampling, embed, fill, generate
 from lookback.models import LanguageModel
 from lookback.session import cache
 from lookback.tokenizers import MASK, Tokenizer
-from lookback.weights.native import read_json
+from lookback.weights import read_json
 
 RECORD = "lookback.json"
 _DOCUMENTS_SEEN = 100
@@ -33,12 +35,16 @@ class Fill(NamedTuple):
 
 @dataclass(frozen=True)
 class Session:
-    """A model, its tokenizer, the folder they came from, and ``record``: how the model was made."""
+    """A model, its tokenizer, the folder they came from, and ``record``: how the model was made.
+
+    ``pooling`` is how an encoder's vectors become one for a text; its folder says so, else it is their mean.
+    """
 
     model: LanguageModel
     tokenizer: Tokenizer
     folder: Path
     record: dict[str, Any] = field(default_factory=dict)
+    pooling: Pooling = field(default_factory=Pooling)
 
     @property
     def begins_documents(self) -> bool:
@@ -50,9 +56,11 @@ class Session:
         return documents >= _DOCUMENTS_SEEN
 
     def ids(self, text: str) -> list[int]:
-        """Token ids of a prompt, behind an end token where the model knows that as a beginning."""
+        """Token ids of a prompt, behind what the tokenizer puts before a text, or behind an end token where the model
+        knows that as a beginning."""
         ids = [int(i) for i in self.tokenizer.encode(text).ids]
-        return [self.tokenizer.end, *ids] if self.begins_documents or not ids else ids
+        before = [self.tokenizer.divider] if self.begins_documents else list(self.tokenizer.prefix)
+        return [*before, *ids] or [self.tokenizer.divider]
 
     def generate(
         self,
@@ -92,8 +100,7 @@ class Session:
             sampling=sampling,
             seed=seed,
             stop=stop,
-            end=self.tokenizer.end,
-            banned=[i for i in self._specials if i != self.tokenizer.end],
+            end=self.ends,
             cache=use_cache,
             slide=slide,
             anyway=anyway,
@@ -116,12 +123,13 @@ class Session:
         pieces = text.split(MASK)
         if len(pieces) == 1:
             raise InputError("there is no {mask} in the text; put one where a token is to be filled in", mask=MASK)
-        ids, places = [self.tokenizer.end] if self.begins_documents else [], []
+        ids, places = self.ids("") if self.begins_documents else list(self.tokenizer.prefix), []
         for number, piece in enumerate(pieces):
             if number:
                 places.append(len(ids))
                 ids.append(self.tokenizer.mask)
             ids += [int(i) for i in self.tokenizer.encode(piece).ids]
+        ids += self.tokenizer.suffix
         found = fill(self.model, ids, places, best=best, one_by_one=one_by_one, specials=self._specials)
         return [[Fill(self.tokenizer.token_text(f.token), f.probability) for f in place] for place in found]
 
@@ -189,7 +197,7 @@ class Session:
             return evaluate_masked(
                 self.model,
                 tokens,
-                end=self.tokenizer.end,
+                end=self.tokenizer.divider,
                 mask=self.tokenizer.mask,
                 specials=self._specials,
                 window=window,
@@ -201,7 +209,7 @@ class Session:
         return evaluate(
             self.model,
             tokens,
-            end=self.tokenizer.end,
+            end=self.tokenizer.divider,
             window=window,
             stride="window" if side_by_side else stride,
             batch_size=batch_size,
@@ -210,26 +218,44 @@ class Session:
             progress=progress,
         )
 
+    def embed(self, texts: str | Sequence[str]) -> Float[Tensor, "N D"]:
+        """One vector for each text: the last hidden vectors, pooled. Raises InputError for a text past the context."""
+        rows = [texts] if isinstance(texts, str) else list(texts)
+        around = (self.tokenizer.prefix, self.tokenizer.suffix)
+        ids = [[*around[0], *(int(i) for i in self.tokenizer.encode(text).ids), *around[1]] for text in rows]
+        return embed(self.model, ids, self.pooling)
+
+    @property
+    def ends(self) -> frozenset[int]:
+        """The ids that end a generation."""
+        return frozenset(self.tokenizer.ends) | ({self.tokenizer.divider} if self.record else frozenset())
+
     @property
     def _specials(self) -> list[int]:
-        all_three = (self.tokenizer.end, self.tokenizer.mask, self.tokenizer.unknown)
-        return [i for i in all_three if i is not None]
+        return sorted({*self.tokenizer.specials, self.tokenizer.divider})
 
 
 def load(path: str | Path, *, device: str = "auto") -> Session:
-    """Open a model folder. Raises InputError where it is not one, or not a whole one."""
-    folder = Path(path)
-    model = weights.load(folder, device=choose_device(device))
+    """Open a model: a folder of ours or of Hugging Face's, a GGUF file, or a hub name (hf:owner/name).
+
+    Raises InputError where it is none of these, or not a whole one.
+    """
+    where = choose_device(device)
+    opened = weights.open_model(weights.fetch(str(path)) if weights.is_hub_name(str(path)) else Path(path))
+    folder = opened.path
     record = _record(folder / RECORD)
-    tokenizer = Tokenizer.load(folder)
-    if tokenizer.size != model.config.vocabulary:
+    tokenizer = Tokenizer.from_gguf(opened.metadata) if opened.format == "gguf" else Tokenizer.load(folder)
+    vocabulary = opened.config.vocabulary
+    # Real models round their vocabulary up; one that was trained here has exactly its tokenizer's.
+    if tokenizer.size > vocabulary or (record and tokenizer.size != vocabulary):
         raise InputError(
             "{path} holds a tokenizer of {size} tokens and a model of {vocabulary}; they do not belong together",
             path=folder,
             size=tokenizer.size,
-            vocabulary=model.config.vocabulary,
+            vocabulary=vocabulary,
         )
-    return Session(model, tokenizer, folder, record)
+    pooling = opened.pooling
+    return Session(opened.load(where), tokenizer, folder, record, Pooling() if pooling is None else Pooling(*pooling))
 
 
 def _record(path: Path) -> dict[str, Any]:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import codecs
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 from lookback.errors import InputError
 
@@ -18,16 +19,20 @@ _INVALID = re.compile("[\udc80-\udcff]+")
 
 @dataclass(frozen=True)
 class Pieces:
-    """For every id: the bytes it stands for, and whether it joins its neighbours without a space between."""
+    """For every id: the bytes it stands for, and whether it joins its neighbours without a space between.
+
+    ``indent`` is the number of spaces that encoding puts before a text and decoding takes away again.
+    """
 
     raw: list[bytes]
     joins_before: list[bool]
     joins_after: list[bool]
+    indent: int = 0
 
     @classmethod
-    def of_bytes(cls, raw: list[bytes]) -> Pieces:
-        """Tokens that are simply put one after the other (characters, byte-level BPE)."""
-        return cls(raw, [True] * len(raw), [True] * len(raw))
+    def of_bytes(cls, raw: list[bytes], indent: int = 0) -> Pieces:
+        """Tokens that are simply put one after the other (characters, byte-level BPE, SentencePiece)."""
+        return cls(raw, [True] * len(raw), [True] * len(raw), indent)
 
     @classmethod
     def of_words(cls, texts: Sequence[str], continues: Sequence[bool]) -> Pieces:
@@ -50,6 +55,7 @@ class StreamDecoder:
         self._pieces = pieces
         self._bytes = codecs.getincrementaldecoder("utf-8")("replace")
         self._previous: int | None = None
+        self._indent = pieces.indent
 
     def push(self, token: int) -> str:
         """The text that an id completes, "" inside a character and for special tokens. InputError for no such id."""
@@ -66,14 +72,21 @@ class StreamDecoder:
         if not (self._previous is None or pieces.joins_before[token] or pieces.joins_after[self._previous]):
             raw = b" " + raw
         self._previous = token
-        return self._bytes.decode(raw)
+        return self._bytes.decode(self._outdent(raw) if self._indent else raw)
+
+    def _outdent(self, raw: bytes) -> bytes:
+        text = raw.lstrip(b" ")
+        spaces = min(len(raw) - len(text), self._indent)
+        self._indent = 0 if text else self._indent - spaces
+        return raw[spaces:]
 
     def finish(self) -> str:
         """What was held back: "" or, for a character whose end never came, U+FFFD."""
         return self._bytes.decode(b"", final=True)
 
 
-def byte_alphabet() -> dict[str, int]:
+@cache
+def byte_alphabet() -> Mapping[str, int]:
     """The characters that stand for the 256 bytes in byte-level BPE vocabularies (GPT-2's ``bytes_to_unicode``).
 
     Printable bytes stand for themselves, the others are shifted past Latin-1 in order.

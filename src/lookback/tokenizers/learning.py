@@ -9,7 +9,9 @@ from tokenizers.pre_tokenizers import ByteLevel
 
 from lookback.errors import InputError
 from lookback.tokenizers import segmentation
-from lookback.tokenizers.tokenizer import CONTINUES, END, MASK, UNKNOWN, Tokenizer
+from lookback.tokenizers.convention import END, MASK, UNKNOWN
+from lookback.tokenizers.specification import CONTINUES
+from lookback.tokenizers.tokenizer import Tokenizer
 from tokenizers import Tokenizer as Library
 from tokenizers import decoders, models, trainers
 

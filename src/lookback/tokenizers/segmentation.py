@@ -1,8 +1,8 @@
 """Where text may be cut: the pre-tokenizer of each kind, safe places to slice a long text, jieba for Chinese words.
 
-Every pattern caps the length of what it matches. Chinese has no spaces, and without a cap a paragraph would be one
-pre-token, over which BPE training takes gigabytes. The patterns use no lookbehind, so a match depends only on where it
-begins and on a few characters after its end; that is what makes `cut` exact.
+Every pattern of ours caps the length of what it matches. Chinese has no spaces, and without a cap a paragraph would be
+one pre-token, over which BPE training takes gigabytes. The patterns use no lookbehind, so a match depends only on where
+it begins and on a few characters after its end; that is what makes `Cutter` exact.
 """
 
 from __future__ import annotations
@@ -10,7 +10,9 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import cache
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from tokenizers.pre_tokenizers import ByteLevel, PreTokenizer, Sequence, Split
@@ -28,8 +30,12 @@ _LETTER = r"[[\p{L}\p{M}\p{N}_]&&[^\p{Han}]]"
 _SUBWORDS = rf"\p{{Han}}|{_LETTER}{{1,24}}|\S"
 _WORDS = rf"\p{{Han}}{{1,256}}|{_LETTER}{{1,64}}(?:['’]{_LETTER}{{1,64}}){{0,3}}|\n|\S"
 
-# A known visible character, then a space or line break: a boundary under every pattern above, whatever came before.
-_BREAK = re.compile(r"[0-9A-Za-z\u4e00-\u9fa5.,;:!?，。；：！？、”][ \n]")
+# A known visible character before a space or line break: mostly a boundary, whatever came before.
+_BREAK = re.compile(r"[0-9A-Za-z\u4e00-\u9fa5.,;:!?，。；：！？、”](?=[ \n])")
+_TRIES = 8  # such places are looked at in one stretch of text
+_NEAR = 40  # characters on either side are pre-tokenized to see that one is a boundary
+# Characters that no normalizer composes with the one before: ASCII, Chinese and its punctuation.
+_STARTER = re.compile("[\x00-\x7f\u3001-\u3020\u3400-\u9fff\uff01-\uff5e]")
 _REACH = 16  # More characters than any pattern looks at after the end of its match.
 _HAN = re.compile("[々〇\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U000323af]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -45,6 +51,11 @@ def pre_tokenizer(kind: str) -> PreTokenizer:
     return Split(Regex(_SUBWORDS if kind == "wordpiece" else _WORDS), "removed", invert=True)
 
 
+def before_spaces(newline_alone: bool) -> PreTokenizer:
+    """For vocabularies in which a space only begins tokens (and a line break is one by itself): where tokens end."""
+    return Split(Regex("[ ▁]+[^ ▁\n]*|\n|[^ ▁\n]+" if newline_alone else "[ ▁]+[^ ▁]*|[^ ▁]+"), "isolated")
+
+
 def check_text(text: str) -> None:
     """Raise InputError if ``text`` holds half of a surrogate pair, which no UTF-8 can carry."""
     if found := _SURROGATE.search(text):
@@ -56,30 +67,67 @@ def check_text(text: str) -> None:
         )
 
 
-def blocks(text: str, splitter: PreTokenizer, size: int) -> Iterator[str]:
-    """Cut ``text`` between pre-tokens into blocks of about ``size`` characters, tokenized as in the whole text."""
-    start = 0
-    while start < len(text):
-        stop = cut(text, start, splitter, size)
-        yield text[start:stop]
-        start = stop
+@dataclass(frozen=True)
+class Cutter:
+    """Slices a long text between pre-tokens, so that each block is tokenized as it is in the whole text.
 
-
-def cut(text: str, start: int, splitter: PreTokenizer, size: int) -> int:
-    """A boundary between pre-tokens about ``size`` characters after ``start``, which is one itself.
-
-    Where no plain break is near, a window is pre-tokenized: all its boundaries are those of the whole text but for
-    the last few characters, where the pattern could have looked past the window's end.
+    Without a ``splitter`` nothing is known to be safe and a text stays whole. ``composes`` says that a normalizer may
+    join a character with the one before; ``added`` finds the tokens that are looked for in text before it is split.
     """
-    if found := _BREAK.search(text, start + size, start + 2 * size):
-        return found.start() + 1
-    while start + size < len(text):
-        words = splitter.pre_tokenize_str(text[start : start + size])
-        stops = [stop for _, (_, stop) in words if stop <= size - _REACH]
-        if stops:
-            return start + stops[-1]
-        size *= 2
-    return len(text)
+
+    splitter: PreTokenizer | None
+    composes: bool = False
+    added: re.Pattern[str] | None = None
+
+    def blocks(self, text: str, size: int) -> Iterator[str]:
+        """Cut ``text`` into blocks of about ``size`` characters."""
+        start = 0
+        while start < len(text):
+            stop = self.cut(text, start, size)
+            yield text[start:stop]
+            start = stop
+
+    def cut(self, text: str, start: int, size: int) -> int:
+        """A boundary between pre-tokens about ``size`` characters after ``start``, which is one itself.
+
+        Where no plain break is near, a window is pre-tokenized: all its boundaries are those of the whole text but for
+        the last few characters, and a run of spaces or digits, where the pattern could have looked past the window.
+        """
+        if self.splitter is None:
+            return len(text)
+        for found in islice(_BREAK.finditer(text, start + size, start + 2 * size), _TRIES):
+            if self._is_edge(text, found.end()) and self._is_free(text, found.end()):
+                return found.end()
+        while start + size < len(text):
+            window = text[start : start + size]
+            last = min(size - _REACH, _run(window))
+            stops = [start + stop for _, (_, stop) in self.splitter.pre_tokenize_str(window) if 0 < stop <= last]
+            for stop in reversed(stops):
+                if self._is_free(text, stop):
+                    return stop
+            size *= 2
+        return len(text)
+
+    def _is_edge(self, text: str, place: int) -> bool:
+        assert self.splitter is not None
+        first = max(0, place - _NEAR)
+        pieces = self.splitter.pre_tokenize_str(text[first : place + _NEAR])
+        return any(first + stop == place for _, (_, stop) in pieces)
+
+    def _is_free(self, text: str, place: int) -> bool:
+        """Whether nothing is composed, and no added token lies, across ``place``."""
+        if self.composes and not _STARTER.match(text, place):
+            return False
+        near = () if self.added is None else self.added.finditer(text, max(0, place - 256), place + 256)
+        return not any(found.start() < place < found.end() for found in near)
+
+
+def _run(text: str) -> int:
+    """Where the spaces and digits at the end of ``text`` begin."""
+    place = len(text)
+    while place and (text[place - 1].isspace() or text[place - 1].isdigit()):
+        place -= 1
+    return place
 
 
 def words(text: str, splitter: PreTokenizer) -> Iterator[tuple[str, int]]:

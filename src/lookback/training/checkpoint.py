@@ -18,8 +18,8 @@ from torch import Tensor
 from lookback.errors import InputError
 from lookback.files import settled, write_folder_aside
 from lookback.models import LanguageModel
-from lookback.weights import write_weights
-from lookback.weights.native import fits, open_weights, read_json
+from lookback.weights import open_weights, read_json, write_weights
+from lookback.weights.native import fits
 
 FOLDER = "checkpoint"
 _MODEL, _OPTIMIZER, _PROGRESS = "model.safetensors", "optimizer.safetensors", "progress.json"
@@ -83,11 +83,10 @@ def load(folder: Path, model: LanguageModel, optimizer: torch.optim.Optimizer) -
 
 
 def _read(path: Path, shapes: dict[str, torch.Size]) -> dict[str, Tensor]:
-    with open_weights(path) as file:
-        got = {name: torch.Size(file.get_slice(name).get_shape()) for name in file.keys()}  # noqa: SIM118
-        if got != shapes or any(file.get_slice(name).get_dtype() != "F32" for name in shapes):
-            raise InputError("{path} is not this run's checkpoint: its tensors have other names or shapes", path=path)
-        return {name: file.get_tensor(name) for name in shapes}
+    file = open_weights(path)
+    if dict(file.shapes) != shapes or set(file.kinds.values()) - {"F32"}:
+        raise InputError("{path} is not this run's checkpoint: its tensors have other names or shapes", path=path)
+    return {name: file.read(name) for name in shapes}
 
 
 def _read_progress(path: Path) -> Progress:

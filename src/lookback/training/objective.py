@@ -9,6 +9,7 @@ from torch import Tensor
 
 from lookback.data import TokenFile
 from lookback.data.batches import IGNORE, Batch, masked_batch, next_token_batch
+from lookback.errors import InputError
 from lookback.models import LanguageModel
 from lookback.tokenizers import Tokenizer
 from lookback.training.recipe import Recipe
@@ -28,8 +29,16 @@ class Objective:
     @classmethod
     def of(cls, model: LanguageModel, tokenizer: Tokenizer, recipe: Recipe) -> Objective:
         """The objective that the model's mask allows: a model that reads both sides would only copy its next token."""
-        specials = 1 + max(tokenizer.end, tokenizer.mask, tokenizer.unknown or 0)
-        return cls(recipe, not model.config.causal, tokenizer.end, tokenizer.mask, specials, model.config.vocabulary)
+        masked, mask = not model.config.causal, 0
+        if masked:
+            mask = tokenizer.mask
+        specials = 1 + max(tokenizer.divider, mask, tokenizer.unknown or 0)
+        if masked and 2 * specials > model.config.vocabulary:
+            raise InputError(
+                "this tokenizer's special tokens are not the first of its vocabulary, so masks cannot leave them out; "
+                "train a BERT with a tokenizer learnt here"
+            )
+        return cls(recipe, masked, tokenizer.divider, mask, specials, model.config.vocabulary)
 
     def batch(self, tokens: TokenFile, step: int, *, seed: int | None = None, rows: int | None = None) -> Batch:
         """The global batch of ``step``, a pure function of the corpus, the seed and the step."""

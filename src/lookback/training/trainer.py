@@ -34,8 +34,7 @@ from lookback.training.objective import Objective, loss_sum, scored
 from lookback.training.recipe import Recipe
 from lookback.training.sample import sample_text
 from lookback.training.watch import Watch
-from lookback.weights import write_weights
-from lookback.weights.native import WEIGHTS
+from lookback.weights import WEIGHTS, save_weights
 
 METRICS = "metrics.jsonl"
 End = Literal["finished", "interrupted"]
@@ -191,7 +190,7 @@ class Trainer:
         best = progress.best_nats is None or nats < progress.best_nats
         if best:
             progress.best_nats, progress.best_step = nats, progress.step
-            write_weights(dict(self.model.named_parameters()), self.folder / WEIGHTS)
+            save_weights(self.model, self.folder)
         sample = sample_text(self.model, self.tokenizer, self.data.held_out or self.data.train, self.recipe.length)
         record: dict[str, Any] = {"step": progress.step, "train_nats_per_token": loss}
         if held_out is not None:
@@ -203,7 +202,7 @@ class Trainer:
 
     def _save(self) -> None:
         if not (self.folder / WEIGHTS).exists():
-            write_weights(dict(self.model.named_parameters()), self.folder / WEIGHTS)
+            save_weights(self.model, self.folder)
         checkpoint.save(self.folder, self.model, self.optimizer, self.progress)
 
     def _log(self, record: dict[str, Any]) -> None:

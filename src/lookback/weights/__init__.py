@@ -1,5 +1,27 @@
-"""A folder <-> a model. Nothing is unpickled, and nothing a file says about its own size is believed."""
+"""A folder or a file <-> a model. Nothing is unpickled, and nothing a file says about its own size is believed."""
 
-from lookback.weights.native import CONFIG, WEIGHTS, load, save, save_config, write_weights
+from lookback.weights.describe import describe
+from lookback.weights.hub import fetch, is_hub_name
+from lookback.weights.huggingface import family_of, required_family
+from lookback.weights.opening import Opened, load, open_model, save, save_config, save_weights
+from lookback.weights.store import CONFIG, WEIGHTS, open_weights, read_json, write_json, write_weights
 
-__all__ = ["CONFIG", "WEIGHTS", "load", "save", "save_config", "write_weights"]
+__all__ = [
+    "CONFIG",
+    "WEIGHTS",
+    "Opened",
+    "describe",
+    "family_of",
+    "fetch",
+    "is_hub_name",
+    "load",
+    "open_model",
+    "open_weights",
+    "read_json",
+    "required_family",
+    "save",
+    "save_config",
+    "save_weights",
+    "write_json",
+    "write_weights",
+]

@@ -92,13 +92,7 @@ ROOMS = {
         "位置 {position} 处的字符 {character}（U+{code:04X}）不在词表中；请去掉它，或用含有它的文本训练，或在训练时启"
         "用未知词元"
     ),
-    "{folder} has no tokenizer.json; give the folder of a trained model": (
-        "{folder} 中没有 tokenizer.json；请给出训练好的模型的文件夹"
-    ),
     "{path} can't be read: {reason}": "无法读取 {path}：{reason}",
-    "{path} is damaged or of no known kind ({reason}); restore it, or train the model again": (
-        "{path} 已损坏或不是已知类型（{reason}）；请恢复该文件，或重新训练模型"
-    ),
     # models
     "{got} tokens are more than this model's context of {context}; shorten the text": (
         "{got} 个词元超过了此模型的上下文长度 {context}；请缩短文本"
@@ -157,9 +151,9 @@ ROOMS = {
     # weights
     "{path} names sizes that no model can have": "{path} 中的尺寸不是任何模型可能有的",
     "{path} has {got} for {name}, which cannot be": "{path} 中 {name} 的值 {got} 不可用",
-    "{path} is no model; give a folder that lookback train made, a Hugging Face folder, a GGUF file, or "
+    "{path} is not a model folder; give one that lookback train made or a Hugging Face one, a GGUF file, or "
     "hf:owner/name": (
-        "{path} 不是模型；请给出由 lookback train 生成的文件夹、Hugging Face 文件夹、GGUF 文件或 hf:owner/name"
+        "{path} 不是模型文件夹；请给出由 lookback train 生成的文件夹、Hugging Face 文件夹、GGUF 文件或 hf:owner/name"
     ),
     "{path} is a file; of single files, GGUF (.gguf) ones open: give the model's folder": (
         "{path} 是文件；单个文件只能打开 GGUF（.gguf），请给出模型的文件夹"
@@ -209,9 +203,6 @@ ROOMS = {
     ),
     "Hugging Face has no architecture with exactly these options; the nearest, {nearest}, differs in {options}": (
         "Hugging Face 没有选项完全相同的架构；最接近的 {nearest} 在以下选项上不同：{options}"
-    ),
-    "{path} is not a model folder; give a folder that lookback train made, or see lookback models": (
-        "{path} 不是模型文件夹；请给出由 lookback train 生成的文件夹，或用 lookback models 查看"
     ),
     "{path} says model_type {got}; this version opens {allowed}": (
         "{path} 中的 model_type 为 {got}；此版本能打开：{allowed}"
