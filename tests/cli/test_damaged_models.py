@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 from command_line import Run, refusal, tree
 
+from lookback import weights
+
 ASK = {"gpt": ("generate", "床"), "bert": ("fill", "[MASK]光"), "lstm": ("generate", "床")}
 
 
@@ -138,10 +140,11 @@ WILD: list[tuple[str, dict[str, Any]]] = [
 @pytest.mark.parametrize(("family", "changes"), WILD, ids=[f"{family} {changes}" for family, changes in WILD])
 def test_wild_configurations(run: Run, copied: Callable[[str], Path], family: str, changes: dict[str, Any]) -> None:
     folder = copied(family)
+    weights.save(weights.load(folder), folder, native=True)
     file = folder / "config.json"
     file.write_text(json.dumps(json.loads(file.read_text(encoding="utf-8")) | changes), encoding="utf-8")
     said = refused(run, folder, family)
-    assert "config.json" in said or next(iter(changes)) in said
+    assert any(words in said for words in ("config.json", next(iter(changes)), "do not belong together"))
 
 
 def test_a_tokenizer_of_another_model(run: Run, models: dict[str, Path], copied: Callable[[str], Path]) -> None:

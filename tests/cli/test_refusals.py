@@ -144,7 +144,7 @@ EVALUATE = [
     ("{gpt} verse.txt --encoding klingon", "klingon"),
     ("nothing verse.txt", "nothing"),
     ("missing verse.txt", "missing is not a model folder"),
-    ("verse.txt verse.txt", "verse.txt is not a model folder"),
+    ("verse.txt verse.txt", "verse.txt is a file"),
     ("{gpt}", "TEXT is missing"),
 ]
 

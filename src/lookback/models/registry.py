@@ -230,7 +230,9 @@ def _sized_transformer(config: TransformerConfig, budget: int, changes: Mapping[
         head_width = changes.get("head_width", width // config.heads)
         return replace(config, width=width, mlp_width=mlp_width, head_width=head_width)
 
-    sized = _widest(at, 2 * config.heads, budget, below=True)
+    # Rotary positions turn pairs of a head's entries.
+    step = config.heads * (2 if config.positions == "rotary" else 1)
+    sized = _widest(at, step, budget, below=True)
     if "mlp_width" in changes:
         return sized
     one, two = _count(replace(sized, mlp_width=1)), _count(replace(sized, mlp_width=2))

@@ -64,7 +64,17 @@ class GGUFFile:
             plain = raw.view({"F32": np.float32, "F16": np.float16, "F64": np.float64}[kind.name])
             return torch.from_numpy(plain.astype(np.float32).reshape(info.shape))
         rows = raw.reshape(-1, raw.size // int(np.prod(info.shape[:-1], dtype=np.int64)))
-        return torch.from_numpy(dequantize(rows, kind).astype(np.float32, copy=False).reshape(info.shape))
+        try:
+            numbers = dequantize(rows, kind)
+        except NotImplementedError:
+            raise InputError(
+                "{path} holds {name} as {kind}, which the gguf package cannot turn into numbers; take a file of "
+                "another type, such as Q8_0 or Q4_K_M",
+                path=self.path,
+                name=name,
+                kind=kind.name,
+            ) from None
+        return torch.from_numpy(numbers.astype(np.float32, copy=False).reshape(info.shape))
 
 
 def read_gguf(path: Path) -> GGUFFile:

@@ -12,8 +12,10 @@ import torch
 from torch import Tensor
 
 from lookback.errors import InputError
+from lookback.nn.position import RotaryScaling
 from lookback.weights.families import FAMILIES
 from lookback.weights.gguf import GGUFFile
+from lookback.weights.options import Options
 from lookback.weights.source import Source
 from lookback.weights.table import Interleaved, Names
 
@@ -98,12 +100,20 @@ _OPTIONS: Mapping[str, Mapping[str, str]] = {
     "bert": _SHARED | {"attention.layer_norm_epsilon": "layer_norm_eps"},
 }
 _FACTORS = "rope_freqs.weight"
+_LLAMA3_CONTEXT = 8192  # what all of its models were trained on before
+_SCALING = {
+    "rope.scaling.factor": "factor",
+    "rope.scaling.original_context_length": "original_max_position_embeddings",
+    "rope.scaling.yarn_beta_fast": "beta_fast",
+    "rope.scaling.yarn_beta_slow": "beta_slow",
+}
+_TURNED = tuple(f"{letter}_proj.{part}" for letter in "qk" for part in ("weight", "bias"))
 
 
 def family_of(file: GGUFFile) -> Names:
     """The family that ``general.architecture`` names. A Llama with a sliding window is Mistral's."""
     kind = file.metadata.get("general.architecture")
-    if kind not in _TENSORS:
+    if not isinstance(kind, str) or kind not in _TENSORS:
         raise InputError(
             "{path} holds a {got} model; this version opens {allowed}",
             path=file.path,
@@ -130,6 +140,8 @@ def record_of(file: GGUFFile, names: Names) -> dict[str, Any]:
             record["type_vocab_size"] = file.tensors["token_types.weight"].shape[0]
         return record
     record["tie_word_embeddings"] = "output.weight" not in file.tensors
+    if kind != "gpt2" and "rope.dimension_count" in given:
+        Options(given, kind).must("rope.dimension_count", _head_width(given))
     scaling = _scaling(file, kind, given)
     return record | ({"rope_scaling": scaling} if scaling else {})
 
@@ -145,8 +157,8 @@ def source_of(file: GGUFFile) -> Source:
         tensor = file.read(theirs[name])
         if kind == "gpt2" and _is_conv(name):
             return tensor.T
-        if kind == "llama" and name.endswith(("q_proj.weight", "k_proj.weight")):
-            count = heads[0] if name.endswith("q_proj.weight") else heads[1] or heads[0]
+        if kind == "llama" and name.endswith(_TURNED):
+            count = heads[0] if ".q_proj." in name else heads[1] or heads[0]
             return Interleaved(int(count or 1)).ours(tensor)[0]
         return tensor
 
@@ -176,39 +188,50 @@ def _layout(kind: str, name: str, shape: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def _scaling(file: GGUFFile, kind: str, given: Mapping[str, Any]) -> dict[str, Any] | None:
-    """The rotary scaling: named in the metadata, or Llama 3's, which GGUF stores as one factor a pair."""
+    """The rotary scaling: named in the metadata, or Llama 3's, which GGUF stores as one factor a pair.
+
+    Raises InputError for whatever else a file says about its turns, which would be another arithmetic.
+    """
+    known = {*_SCALING, "rope.scaling.type", "rope.scaling.finetuned"}
+    if other := [key for key in given if key.startswith(("rope.scaling.", "rope.scale")) and key not in known]:
+        raise InputError(
+            "{path} scales its rotary positions in ways that are not read: {names}",
+            path=file.path,
+            names=", ".join(other),
+        )
+    name = given.get("rope.scaling.type")
     if _FACTORS in file.tensors:
         return _llama3(file, kind, given)
-    name = given.get("rope.scaling.type")
     if name in (None, "none"):
         return None
-    return {
-        "rope_type": name,
-        "factor": given.get("rope.scaling.factor", 1.0),
-        "original_max_position_embeddings": given.get("rope.scaling.original_context_length"),
-    }
+    return {"rope_type": name, **{theirs: given[ours] for ours, theirs in _SCALING.items() if ours in given}}
 
 
 def _llama3(file: GGUFFile, kind: str, given: Mapping[str, Any]) -> dict[str, Any]:
     """Llama 3's scaling, found by its factors; others are refused."""
-    factors = file.read(_FACTORS)
-    base = float(given.get("rope.freq_base", 10_000.0))
+    factors = file.read(_FACTORS).flatten()
+    base = Options(given, kind).number("rope.freq_base", 10_000.0)
     plain = 1.0 / base ** (torch.arange(0, 2 * len(factors), 2) / (2 * len(factors)))
-    from lookback.nn.position import RotaryScaling
-
-    for factor in (8.0, 32.0):
-        scaling = RotaryScaling("llama3", factor, 8192)
-        if torch.allclose(plain / factors, scaling.frequencies(plain, base), rtol=1e-3):
-            return {
-                "rope_type": "llama3",
-                "factor": factor,
-                "low_freq_factor": 1.0,
-                "high_freq_factor": 4.0,
-                "original_max_position_embeddings": 8192,
-            }
+    # The slowest turns are divided by the whole factor.
+    scaling = RotaryScaling("llama3", float(factors.max()), _LLAMA3_CONTEXT)
+    turned = scaling.frequencies(plain, base)
+    if 2 * len(factors) == _head_width(given) and torch.allclose(plain / factors, turned, rtol=1e-3, atol=0.0):
+        return {
+            "rope_type": "llama3",
+            "factor": scaling.factor,
+            "low_freq_factor": scaling.low_frequency,
+            "high_freq_factor": scaling.high_frequency,
+            "original_max_position_embeddings": scaling.original_context,
+        }
     raise InputError(
         "{path} scales its {family} rotary positions by factors that are not Llama 3's; supported: {kinds}",
         path=file.path,
         family=kind,
         kinds="linear, llama3, yarn",
     )
+
+
+def _head_width(given: Mapping[str, Any]) -> int:
+    options = Options(given, "GGUF")
+    whole = options.count("embedding_length", None) // max(options.count("attention.head_count", None), 1)
+    return options.count("attention.key_length", whole)

@@ -66,7 +66,7 @@ def open_model(path: Path) -> Opened:
     if ours.is_native(record):
         config = ours.read_config(record, folder / CONFIG)
         source = check_layers(open_folder(folder), config)
-        return Opened(folder, "lookback", config.family, config, ours.rows(config, folder), source, record)
+        return Opened(folder, "lookback", config.family, config, ours.rows(config, folder / CONFIG), source, record)
     names = huggingface.family_named(record, folder / CONFIG)
     theirs = names.read(record)
     source = check_layers(open_folder(folder), theirs).named(names, theirs)

@@ -42,6 +42,13 @@ class Options:
             raise self._refusal(name, value, "true or false")
         return value
 
+    def names(self, name: str) -> list[str]:
+        """A list of words; a missing or null one is empty."""
+        value = self._value(name, [])
+        if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
+            raise self._refusal(name, value, "a list of names")
+        return value
+
     def one_of(self, name: str, default: str, allowed: Mapping[str, _V]) -> _V:
         """What ``allowed`` makes of the value."""
         value = self._value(name, default)

@@ -26,8 +26,10 @@ def read_rotary(options: Options, context: int) -> tuple[float, RotaryScaling | 
         )
     rope = Options(record, options.family)
     base = rope.number("rope_theta", options.number("rope_theta", 10_000.0))
-    kind = record.get("rope_type", record.get("type", "default"))
-    if kind in (None, "default"):
+    kind = record.get("rope_type") or record.get("type") or "default"
+    options.must("partial_rotary_factor", 1.0)
+    rope.must("partial_rotary_factor", 1.0)
+    if kind == "default":
         return base, None
     if kind not in _KINDS:
         raise InputError(
@@ -37,11 +39,12 @@ def read_rotary(options: Options, context: int) -> tuple[float, RotaryScaling | 
             kinds=", ".join(_KINDS),
         )
     attention = record.get("attention_factor")
+    original = rope.count("original_max_position_embeddings", context)
     mscale, mscale_all = rope.number("mscale", 0.0), rope.number("mscale_all_dim", 0.0)
-    return base, RotaryScaling(
+    scaling = RotaryScaling(
         kind=kind,
-        factor=rope.number("factor", 1.0),
-        original_context=rope.count("original_max_position_embeddings", context),
+        factor=rope.number("factor", context / max(original, 1) if kind == "yarn" else 1.0),
+        original_context=original,
         low_frequency=rope.number("low_freq_factor", 1.0),
         high_frequency=rope.number("high_freq_factor", 4.0),
         beta_fast=rope.number("beta_fast", 32.0),
@@ -50,6 +53,20 @@ def read_rotary(options: Options, context: int) -> tuple[float, RotaryScaling | 
         attention_factor=None if attention is None else rope.number("attention_factor", 1.0),
         mscale=(mscale, mscale_all) if mscale and mscale_all else None,
     )
+    return base, checked(scaling, base)
+
+
+def checked(scaling: RotaryScaling, base: float) -> RotaryScaling:
+    """``scaling``, if its turns are numbers. Raises InputError for values that no model can have."""
+    fine = scaling.factor > 0 and scaling.original_context > 0
+    if scaling.kind == "llama3":
+        fine &= scaling.high_frequency > scaling.low_frequency > 0
+    if scaling.kind == "yarn":
+        fine &= scaling.beta_fast > 0 and scaling.beta_slow > 0 and base > 1
+        fine &= scaling.attention_factor is None or scaling.attention_factor > 0
+    if not fine:
+        raise InputError("this model's rotary positions cannot be scaled so: {got}", got=scaling)
+    return scaling
 
 
 def write_rotary(config: TransformerConfig) -> dict[str, Any]:

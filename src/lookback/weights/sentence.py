@@ -27,7 +27,8 @@ class SentencePooling(NamedTuple):
 def pooling_of(metadata: Mapping[str, Any]) -> SentencePooling | None:
     """What a GGUF file's ``pooling_type`` says: 1 is the mean, 2 the first token, 3 the last."""
     kinds: dict[Any, Literal["mean", "first", "last"]] = {1: "mean", 2: "first", 3: "last"}
-    kind = kinds.get(metadata.get(f"{metadata.get('general.architecture')}.pooling_type"))
+    got = metadata.get(f"{metadata.get('general.architecture')}.pooling_type")
+    kind = kinds.get(got) if isinstance(got, int) else None
     return None if kind is None else SentencePooling(kind, True)
 
 

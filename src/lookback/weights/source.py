@@ -37,14 +37,14 @@ class Source:
         known = known_rows | set(names.twins)
         there: dict[str, str] = {}
         for name in self.shapes:
-            full = names.prefix + name
-            if name not in known and (full in known or full.endswith(names.ignored)):
-                there[full] = name
-            else:
-                there[name] = name
+            today = names.today(name)
+            full = names.prefix + today
+            if today in known or not (full in known or full.endswith(names.ignored)):
+                full = today
+            there[full if full not in self.shapes else name] = name
         there = {full: name for full, name in there.items() if full in known or not full.endswith(names.ignored)}
         for twin, original in names.twins.items():
-            if twin in there and original not in there:
+            if twin in there and twin not in known_rows and original not in there:
                 there[original] = there.pop(twin)
         tied = [twin for twin in names.twins if twin in there and twin not in known_rows]
         for twin in tied:

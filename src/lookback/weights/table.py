@@ -7,7 +7,7 @@ rows, a function from their configuration to ours, and one back.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Any, Protocol
 
 import torch
@@ -98,7 +98,7 @@ class Names:
     ``read`` makes our configuration of theirs, ``write`` theirs of ours as far as it can; the family has exactly our
     architecture if reading what was written gives it back. ``prefix`` is what files of the bare model leave out.
     ``twins`` are tensors that repeat another one where a model ties the two. ``ignored`` are endings of tensors that
-    hold no parameter of ours.
+    hold no parameter of ours. ``older`` are endings that an old version of the library wrote, with today's.
     """
 
     model_type: str
@@ -109,6 +109,12 @@ class Names:
     rows: Callable[[TransformerConfig], Iterator[Row]]
     twins: Mapping[str, str]
     ignored: tuple[str, ...] = ()
+    older: Mapping[str, str] = field(default_factory=dict)
+
+    def today(self, name: str) -> str:
+        """A tensor's name as the library writes it today."""
+        old = next((ending for ending in self.older if name.endswith(ending)), None)
+        return name if old is None else name.removesuffix(old) + self.older[old]
 
     def obstacles(self, config: TransformerConfig) -> list[str]:
         """The options of ``config`` that this architecture does not have; none means that it is exactly this one."""

@@ -89,17 +89,18 @@ class Block(nn.Module):
 
 
 class MaskedHead(nn.Module):
-    """BERT's output before the embedding: dense, GELU, LayerNorm; and the bias after it (Devlin et al. 2019)."""
+    """BERT's output before the embedding: dense, GELU (as in the MLPs), LayerNorm; and the bias after it (Devlin et al. 2019)."""
 
     def __init__(self, config: TransformerConfig) -> None:
         super().__init__()
         self.dense = nn.Linear(config.width, config.width)
         self.norm = norm(config.norm, config.width, config.norm_epsilon)
         self.bias = nn.Parameter(torch.zeros(config.vocabulary))
+        self.approximate = "tanh" if config.mlp == "gelu_tanh" else "none"
 
     def forward(self, hidden: Float[Tensor, "*B D"]) -> Float[Tensor, "*B D"]:
         """What is then compared with every token's embedding."""
-        out: Tensor = self.norm(F.gelu(self.dense(hidden)))
+        out: Tensor = self.norm(F.gelu(self.dense(hidden), approximate=self.approximate))
         return out
 
 

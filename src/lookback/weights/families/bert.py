@@ -19,7 +19,7 @@ def _read(record: Record) -> TransformerConfig:
     options.must("is_decoder", False)
     options.must("add_cross_attention", False)
     options.must("tie_word_embeddings", True)
-    headless = "BertModel" in (options.record.get("architectures") or ())
+    headless = "BertModel" in options.names("architectures")
     return TransformerConfig(
         causal=False,
         vocabulary=options.count("vocab_size", 30522),
@@ -115,4 +115,5 @@ BERT = Names(
         "cls.seq_relationship.weight",
         "cls.seq_relationship.bias",
     ),
+    older={".LayerNorm.gamma": ".LayerNorm.weight", ".LayerNorm.beta": ".LayerNorm.bias"},
 )

@@ -14,7 +14,8 @@ from lookback.weights.table import Record
 def _read(record: Record) -> TransformerConfig:
     options = Options(record, "mistral")
     config = TransformerConfig(**common(options))
-    return replace(config, sliding_window=options.count("sliding_window", None) or None)
+    default = None if "sliding_window" in record else 4096  # null is none; what does not say is of Mistral's first
+    return replace(config, sliding_window=options.count("sliding_window", default) or None)
 
 
 def _write(config: TransformerConfig) -> dict[str, Any]:

@@ -17,8 +17,8 @@ def windowed(config: TransformerConfig, options: Options) -> TransformerConfig:
     if not options.flag("use_sliding_window", False) or not window:
         return config
     first = options.count("max_window_layers", 28)
-    kinds = options.record.get("layer_types") or ["sliding_attention"] * config.layers
-    if "layer_types" not in options.record or options.record["layer_types"] is None:
+    kinds = options.names("layer_types")
+    if not kinds:
         kinds = ["full_attention" if layer < first else "sliding_attention" for layer in range(config.layers)]
     layers = tuple(i for i, kind in enumerate(kinds[: config.layers]) if kind == "sliding_attention")
     return replace(config, sliding_window=window, windowed_layers=layers) if layers else config
