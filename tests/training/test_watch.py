@@ -41,19 +41,19 @@ def chance(length: int, seed: int = 0) -> str:
 
 def test_each_warning_comes_once() -> None:
     watched = watch(chance(3000), chance(1000, 1))
-    (memorised,) = said(watched, 0.5, HeldOut(3.0, 1.4))
+    (memorised,) = said(watched, 0.5, HeldOut(3.0, 1.4, 100))
     assert MEMORISED in memorised
     assert "0.50 nats" in memorised and "3.00" in memorised
-    (leak,) = said(watched, 0.1, HeldOut(0.1, 0.05))
+    (leak,) = said(watched, 0.1, HeldOut(0.1, 0.05, 100))
     assert LEAK in leak
     assert "0.050 bits a byte" in leak
-    assert said(watched, 0.1, HeldOut(3.0, 0.05)) == []
+    assert said(watched, 0.1, HeldOut(3.0, 0.05, 100)) == []
 
 
 def test_a_healthy_run_is_left_in_peace() -> None:
     watched = watch(chance(3000), chance(1000, 1))
     for loss, nats in [(2.8, 2.77), (2.77, 2.77), (2.0, 2.77), (3.5, 2.9)]:
-        assert said(watched, loss, HeldOut(nats, nats / np.log(2) / 3)) == []
+        assert said(watched, loss, HeldOut(nats, nats / np.log(2) / 3, 100)) == []
     assert said(watched, 0.0, None) == []
 
 
@@ -61,20 +61,20 @@ def test_a_healthy_run_is_left_in_peace() -> None:
 def test_text_that_repeats_may_cost_nothing(repeats: int) -> None:
     """A compressor that sees the held-out part alone must pay for the line once; a model has learnt it before."""
     train_text, held_out_text = LINE * repeats, LINE * max(1, repeats // 10)
-    assert said(watch(train_text, held_out_text), 0.0001, HeldOut(0.001, 0.0005)) == []
+    assert said(watch(train_text, held_out_text), 0.0001, HeldOut(0.001, 0.0005, 100)) == []
 
 
 def test_text_by_a_rule_may_cost_little() -> None:
     """Counting is all rule, which a model may find and LZMA does not."""
     text = " ".join(map(str, range(10_000)))
     cut = len(text) * 9 // 10
-    assert said(watch(text[:cut], text[cut:]), 0.01, HeldOut(0.01, 0.0144)) == []
+    assert said(watch(text[:cut], text[cut:]), 0.01, HeldOut(0.01, 0.0144, 100)) == []
 
 
 def test_a_masked_model_may_know_more_than_a_compressor() -> None:
     watched = watch(chance(3000), chance(1000, 1), masked=True)
-    assert said(watched, 0.1, HeldOut(0.1, 0.05)) == []
-    assert MEMORISED in said(watched, 0.1, HeldOut(3.0, 0.05))[0]
+    assert said(watched, 0.1, HeldOut(0.1, 0.05, 100)) == []
+    assert MEMORISED in said(watched, 0.1, HeldOut(3.0, 0.05, 100))[0]
 
 
 def warnings(text: str, folder: Path, **options: Any) -> list[str]:

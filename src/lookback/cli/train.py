@@ -103,8 +103,10 @@ def command(
         )
     record = session.record
     if as_json:
-        names = ("family", "parameters", "tokens_seen", "seconds", "held_out")
-        print_json({"out": out, **{name: record[name] for name in names}, "end": record["end"]})
+        names = ("family", "parameters", "tokens_seen", "seconds")
+        scored = record["held_out"]
+        held_out = scored and {name: scored[name] for name in ("nats_per_token", "bits_per_byte")}
+        print_json({"out": out, **{name: record[name] for name in names}, "held_out": held_out, "end": record["end"]})
         return
     if record["end"] == "interrupted":
         template = "stopped at step {step} and saved; go on with: lookback train {source} --resume --out {out}"

@@ -15,6 +15,7 @@ from torch import Tensor
 from lookback.data import TokenFile
 from lookback.errors import InputError
 from lookback.models import LanguageModel
+from lookback.nn.precision import double
 
 _LOGITS = 1 << 22  # logits held at a time, so that a large vocabulary does not take the memory
 
@@ -65,7 +66,8 @@ def scoring(model: LanguageModel, exact: bool) -> Iterator[LanguageModel]:
     """
     training = model.training
     if exact and next(model.parameters()).dtype != torch.float64:
-        model, training = copy.deepcopy(model).double(), False
+        host = "cpu" if model.device.type == "mps" else model.device  # mps has no fp64 (not run there)
+        model, training = copy.deepcopy(model).to(host).double(), False
     model.eval()
     try:
         with torch.inference_mode():
@@ -81,7 +83,8 @@ def token_nats(
     nats, best = [], []
     rows = max(1, _LOGITS // model.config.vocabulary)
     for at in range(0, len(targets), rows):
-        logits, wanted = model.unembed(hidden[at : at + rows]).double(), targets[at : at + rows]
+        logits = double(model.unembed(hidden[at : at + rows]))
+        wanted = targets[at : at + rows].to(logits.device)
         nats.append(logits.logsumexp(-1) - logits.gather(-1, wanted[:, None])[:, 0])
         best.append(logits.argmax(-1) == wanted)
     return torch.cat(nats), torch.cat(best)

@@ -12,6 +12,7 @@ from torch import Tensor
 from lookback.errors import InputError
 from lookback.generation.reading import inference
 from lookback.models import LanguageModel
+from lookback.nn.precision import double
 
 
 @dataclass(frozen=True)
@@ -67,11 +68,13 @@ def fill(
 
 def _distributions(model: LanguageModel, ids: list[int], positions: list[int]) -> Float[Tensor, "M V"]:
     hidden, _ = model.encode(torch.tensor([ids], device=model.device))
-    return model.unembed(hidden[0, positions]).double().softmax(-1)
+    return double(model.unembed(hidden[0, positions])).softmax(-1)
 
 
 def _best_fills(distributions: Float[Tensor, "M V"], offered: Tensor, best: int) -> list[list[Fill]]:
-    ranked, order = distributions.masked_fill(~offered, -1.0).sort(dim=-1, descending=True, stable=True)
+    ranked, order = distributions.masked_fill(~offered.to(distributions.device), -1.0).sort(
+        dim=-1, descending=True, stable=True
+    )
     return [
         [Fill(token, p) for token, p in zip(tokens[:best], row[:best], strict=True)]
         for tokens, row in zip(order.tolist(), ranked.tolist(), strict=True)

@@ -12,6 +12,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from lookback.errors import InputError
+from lookback.nn.precision import double
 
 
 @dataclass(frozen=True)
@@ -52,7 +53,7 @@ def probabilities(
     top-p over what remains, min-p. Among equal logits the lower id counts as the better one. Raises InputError where a
     row has a NaN or nothing above −∞.
     """
-    logits = logits.double()
+    logits = double(logits)
     if previous is not None and sampling.repetition_penalty != 1:
         logits = _penalised(logits, previous, sampling.repetition_penalty)
     logits = logits.clamp(max=torch.finfo(torch.float64).max)
@@ -71,7 +72,7 @@ def probabilities(
 def sample(probabilities: Float[Tensor, "B V"], generators: Sequence[np.random.Generator]) -> Int[Tensor, "B"]:
     """One token a row: the first whose cumulative probability exceeds a number drawn from the row's own generator."""
     drawn = torch.tensor([[generator.random()] for generator in generators], dtype=torch.float64)
-    cumulative = probabilities.double().cumsum(-1)
+    cumulative = double(probabilities).cumsum(-1)
     # The last entry, not 1, is the whole: so rounding cannot put the number past every token.
     found = torch.searchsorted(cumulative, drawn.to(cumulative.device) * cumulative[:, -1:], right=True)
     return found[:, 0]

@@ -98,7 +98,7 @@ def train(
         parameters=wanted.parameters,
         **wanted.shape,
     )
-    recipe = _recipe(wanted, config.context)
+    recipe = _stored_recipe(folder) if resume else _recipe(wanted, config.context)
     model = build(config, seed=wanted.seed, device=choose_device(device))
     trainer = Trainer(model, tokenizer, data, recipe, folder, report or (lambda event: None))
     record = _record(wanted, corpus, data, hold_out, recipe, model.parameters_count)
@@ -163,6 +163,14 @@ def _resumed(folder: Path, wanted: RunOptions, given: dict[str, Any]) -> RunOpti
                 got=value,
             )
     return replace(stored, source=wanted.source)
+
+
+def _stored_recipe(folder: Path) -> Recipe:
+    """The recipe the run was begun with, whatever the defaults are today."""
+    try:
+        return Recipe(**read_json(folder / RECORD)["recipe"])
+    except (KeyError, TypeError):
+        raise InputError("{path} is damaged; restore it, or train the model again", path=folder / RECORD) from None
 
 
 def _check_text(folder: Path, corpus: Corpus, hold_out: str) -> None:
@@ -261,6 +269,7 @@ def _finish(folder: Path, record: dict[str, Any], outcome: Outcome, trainer: Tra
     if trainer.data.held_out is not None and outcome.end == "finished":
         score = _final_score(session, trainer.data.held_out, trainer.objective)
         held_out = {"nats_per_token": score.nats_per_token, "bits_per_byte": score.bits_per_byte}
+        held_out["tokens"] = score.tokens
     record = record | {
         "end": outcome.end,
         "step": progress.step,

@@ -98,9 +98,14 @@ def _learn_characters(texts: Texts, allow_unknown: bool) -> Library:
     return _assemble("character", models.WordLevel(_numbered(names), unk_token=UNKNOWN), decoders.Fuse())
 
 
+def _at_most(vocabulary: int, sample: list[str]) -> int:
+    """``vocabulary``, or as many tokens as the sample could give: the library sets memory aside for what is asked."""
+    return min(vocabulary, _SMALLEST["bpe"] + sum(len(text.encode()) for text in sample))
+
+
 def _learn_bpe(sample: list[str], vocabulary: int) -> Library:
     trainer = trainers.BpeTrainer(
-        vocab_size=vocabulary,
+        vocab_size=_at_most(vocabulary, sample),
         min_frequency=2,
         special_tokens=[END, MASK],
         initial_alphabet=sorted(ByteLevel.alphabet()),
@@ -126,7 +131,7 @@ def _learn_wordpiece(sample: list[str], vocabulary: int) -> Library:
     specials = [END, MASK, UNKNOWN]
     alphabet, dropped = _wordpiece_alphabet(sample, vocabulary - len(specials))
     trainer = trainers.WordPieceTrainer(
-        vocab_size=vocabulary,
+        vocab_size=_at_most(vocabulary, sample),
         min_frequency=2,
         # The trainer numbers "##x" in the order of a hash table, which changes from run to run; those named here first
         # have fixed numbers.

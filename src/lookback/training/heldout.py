@@ -23,6 +23,7 @@ class HeldOut:
 
     nats_per_token: float
     bits_per_byte: float
+    tokens: int
 
 
 def held_out_score(model: LanguageModel, tokens: TokenFile, objective: Objective) -> HeldOut:
@@ -37,14 +38,15 @@ def held_out_score(model: LanguageModel, tokens: TokenFile, objective: Objective
             stride=recipe.length,
             cross_documents=recipe.cross_documents,
             limit=recipe.evaluate_tokens,
+            exact=False,
         )
-        return HeldOut(score.nats_per_token, score.bits_per_byte)
-    nats = masked_nats(model, tokens, objective)
-    return HeldOut(nats, nats / math.log(2) * len(tokens) / max(tokens.text_bytes, 1))
+        return HeldOut(score.nats_per_token, score.bits_per_byte, score.tokens)
+    nats, count = _masked_nats(model, tokens, objective)
+    return HeldOut(nats, nats / math.log(2) * len(tokens) / max(tokens.text_bytes, 1), count)
 
 
-def masked_nats(model: LanguageModel, tokens: TokenFile, objective: Objective) -> float:
-    """Nats a masked token over fixed random windows with fixed masks."""
+def _masked_nats(model: LanguageModel, tokens: TokenFile, objective: Objective) -> tuple[float, int]:
+    """Nats a masked token over fixed random windows with fixed masks, and how many there were."""
     rows = max(1, objective.recipe.evaluate_tokens // (_MASK_BATCHES * objective.recipe.length))
     training, nats, count = model.training, 0.0, 0
     model.eval()
@@ -54,4 +56,4 @@ def masked_nats(model: LanguageModel, tokens: TokenFile, objective: Objective) -
             nats += loss_sum(model, batch).item()
             count += scored(batch)
     model.train(training)
-    return nats / max(count, 1)
+    return nats / max(count, 1), count
