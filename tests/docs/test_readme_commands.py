@@ -53,6 +53,11 @@ def test_both_readmes_have_the_same_commands() -> None:
     assert blocks("README.md", "python") == blocks("README.zh.md", "python") != []
 
 
+def test_the_guides_show_commands_that_the_readme_runs() -> None:
+    shown = {command for name in ("docs/models.md", "docs/training.md") for command in commands(name)}
+    assert shown <= set(commands("README.md"))
+
+
 @pytest.mark.parametrize("name", [*READMES, "CONTRIBUTING.md"])
 def test_make_targets_exist(name: str) -> None:
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
@@ -66,7 +71,8 @@ def test_lookback_commands_run(
     workplace: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     ran = [words for words in map(shlex.split, commands("README.md")) if words[0] == "lookback"]
-    assert {words[1] for words in ran} >= {"train", "evaluate", "generate", "fill", "corpora", "models"}
+    asked = {"train", "evaluate", "generate", "fill", "corpora", "models", "inspect-file", "export"}
+    assert {words[1] for words in ran} >= asked
     for words in ran:
         monkeypatch.setattr(sys, "argv", smaller(words))
         try:
