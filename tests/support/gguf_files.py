@@ -86,13 +86,12 @@ def _layout(theirs: str, config: Any, architecture: str) -> tuple[Callable[[Tens
     """To the file and back: llama.cpp's `permute` of Llama's queries and keys, and GPT-2's matrices turned."""
     if architecture == "gpt2" and theirs.endswith((".c_attn.weight", ".c_proj.weight", ".c_fc.weight")):
         return (lambda t: t.T, lambda t: t.T)
-    for part, heads in (("q_proj", "num_attention_heads"), ("k_proj", "num_key_value_heads")):
-        if architecture == "llama" and f".{part}." in theirs:
-            count = getattr(config, heads)
-            return (
-                lambda t: t.reshape(count, 2, t.shape[0] // count // 2, *t.shape[1:]).swapaxes(1, 2).reshape(t.shape),
-                lambda t: t.reshape(count, t.shape[0] // count // 2, 2, *t.shape[1:]).swapaxes(1, 2).reshape(t.shape),
-            )
+    if architecture == "llama" and (".q_proj." in theirs or ".k_proj." in theirs):
+        count = config.num_attention_heads if ".q_proj." in theirs else config.num_key_value_heads
+        return (
+            lambda t: t.reshape(count, 2, t.shape[0] // count // 2, *t.shape[1:]).swapaxes(1, 2).reshape(t.shape),
+            lambda t: t.reshape(count, t.shape[0] // count // 2, 2, *t.shape[1:]).swapaxes(1, 2).reshape(t.shape),
+        )
     return (lambda t: t, lambda t: t)
 
 

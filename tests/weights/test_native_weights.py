@@ -360,7 +360,7 @@ def test_no_folder_and_no_configuration(tmp_path: Path) -> None:
     assert "is not a model folder" in refused(tmp_path / "nothing")
     assert CONFIG in refused(tmp_path)
     (tmp_path / "file").write_text("x")
-    assert "is not a model folder" in refused(tmp_path / "file")
+    assert "is a file; of single files" in refused(tmp_path / "file")
 
 
 def change_config(folder: Path, change: dict[str, Any]) -> None:

@@ -10,6 +10,7 @@ import torch
 from lookback import weights
 from lookback.errors import InputError
 from lookback.files import write_folder_aside
+from lookback.models import LanguageModel
 from lookback.session.session import Session, load
 
 FORMATS = ("huggingface", "lookback")
@@ -31,6 +32,9 @@ def export(session: Session, out: Path, *, to: str = "huggingface") -> dict[str,
     with write_folder_aside(out) as folder:
         weights.save(session.model, folder, native=to == "lookback", **_token_ids(session))
         session.tokenizer.save(folder)
+        if _is_encoder(session.model):
+            pooling = weights.SentencePooling(session.pooling.kind, session.pooling.normalised)
+            weights.write_pooling(pooling, session.model.config.width, folder)
         difference = _difference(session, load(folder, device=str(session.model.device)))
         if not difference <= _BOUND:
             raise InputError(
@@ -57,6 +61,11 @@ def _difference(session: Session, again: Session) -> float:
     ids = torch.randint(0, model.config.vocabulary, (1, length), generator=torch.Generator().manual_seed(0))
     with torch.inference_mode():
         one, other = (m.encode(ids.to(m.device))[0] for m in (model.eval(), again.model))
-        if getattr(model.config, "head", "linear") != "none":
+        if not _is_encoder(model):
             one, other = model.unembed(one), again.model.unembed(other)
     return float((one - other).abs().max())
+
+
+def _is_encoder(model: LanguageModel) -> bool:
+    """Whether the model gives vectors alone."""
+    return getattr(model.config, "head", "linear") == "none"

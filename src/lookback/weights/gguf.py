@@ -84,6 +84,8 @@ def read_gguf(path: Path) -> GGUFFile:
             return _Header(path, data).read()
     except FileNotFoundError:
         raise InputError("there is no file {path}", path=path) from None
+    except InputError:
+        raise
     except ValueError as error:  # an empty file cannot be mapped
         raise _broken(path, str(error)) from None
 

@@ -140,6 +140,9 @@ def record_of(file: GGUFFile, names: Names) -> dict[str, Any]:
             record["type_vocab_size"] = file.tensors["token_types.weight"].shape[0]
         return record
     record["tie_word_embeddings"] = "output.weight" not in file.tensors
+    # GGUF doesn't say; llama.cpp, too, takes the biases that are there.
+    record["attention_bias"] = "blk.0.attn_q.bias" in file.tensors
+    record["mlp_bias"] = "blk.0.ffn_down.bias" in file.tensors
     if kind != "gpt2" and "rope.dimension_count" in given:
         Options(given, kind).must("rope.dimension_count", _head_width(given))
     scaling = _scaling(file, kind, given)

@@ -8,8 +8,9 @@ from pathlib import Path
 
 from lookback.errors import InputError
 
-_NAME = re.compile(r"(hf|modelscope):([\w.-]+/[\w.-]+)")
-_WANTED = ("*.safetensors", "*.safetensors.index.json", "*.json", "*.jinja", "vocab.txt", "merges.txt")
+_NAME = re.compile(r"(hf|modelscope):(\w[\w.-]*/\w[\w.-]*)")
+# Not consolidated.safetensors, which some repositories hold beside it: the same numbers a second time.
+_WANTED = ("model*.safetensors", "*.json", "*.jinja", "vocab.txt", "merges.txt")
 
 
 def is_hub_name(name: str) -> bool:

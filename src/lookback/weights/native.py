@@ -14,6 +14,7 @@ from lookback.errors import InputError
 from lookback.models import RecurrentConfig, RecurrentLM, Transformer, TransformerConfig
 from lookback.models.language_model import Config
 from lookback.nn.position import RotaryScaling
+from lookback.weights.rotary import checked
 from lookback.weights.source import empty_model
 from lookback.weights.table import Row
 
@@ -54,7 +55,8 @@ def read_config(record: Mapping[str, Any], path: Path) -> Config:
     if scaling := values.get("rotary_scaling"):
         _check_types(scaling, RotaryScaling, path)
         pair = scaling.get("mscale")
-        values["rotary_scaling"] = RotaryScaling(**{**scaling, "mscale": None if pair is None else tuple(pair)})
+        read = RotaryScaling(**{**scaling, "mscale": None if pair is None else tuple(pair)})
+        values["rotary_scaling"] = checked(read, values.get("rotary_base", 10_000.0))
     try:
         return _KINDS[kind](**values)
     except TypeError as error:

@@ -26,7 +26,7 @@ def read_rotary(options: Options, context: int) -> tuple[float, RotaryScaling | 
         )
     rope = Options(record, options.family)
     base = rope.number("rope_theta", options.number("rope_theta", 10_000.0))
-    kind = record.get("rope_type") or record.get("type") or "default"
+    kind: Any = record.get("rope_type") or record.get("type") or "default"
     options.must("partial_rotary_factor", 1.0)
     rope.must("partial_rotary_factor", 1.0)
     if kind == "default":

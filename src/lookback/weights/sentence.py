@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from lookback.errors import InputError
-from lookback.weights.store import read_json
+from lookback.weights.store import read_json, write_json
 
 _MODES: dict[str, Literal["mean", "first", "last"]] = {
     "pooling_mode_mean_tokens": "mean",
@@ -50,6 +50,18 @@ def read_pooling(folder: Path) -> SentencePooling | None:
             allowed=", ".join(_MODES),
         )
     return SentencePooling(_MODES[chosen[0]], _normalises(folder))
+
+
+def write_pooling(pooling: SentencePooling, width: int, folder: Path) -> None:
+    """`read_pooling` the other way: what makes ``folder`` one that sentence-transformers opens."""
+    record = {"word_embedding_dimension": width, **{mode: kind == pooling.kind for mode, kind in _MODES.items()}}
+    write_json(record, folder / "1_Pooling" / "config.json")
+    parts = {"Transformer": "", "Pooling": "1_Pooling", **({"Normalize": "2_Normalize"} if pooling.normalised else {})}
+    modules = [
+        {"idx": number, "name": str(number), "path": path, "type": f"sentence_transformers.models.{kind}"}
+        for number, (kind, path) in enumerate(parts.items())
+    ]
+    write_json(modules, folder / "modules.json")
 
 
 def _normalises(folder: Path) -> bool:

@@ -64,7 +64,7 @@ def assemble(
     """The model, in evaluation mode. Raises InputError that lists tensors that are missing, unknown or misshapen."""
     model = empty_model(config, source.path)
     wanted = {name: tuple(p.shape) for name, p in model.named_parameters()}
-    match_shapes(source.path, _their_shapes(rows, wanted), source.shapes)
+    match_shapes(source.path, _their_shapes(source.path, rows, wanted), source.shapes)
     state: dict[str, Tensor] = {}
     for row in rows:
         pieces = row.transform.ours(source.read(row.theirs))
@@ -82,7 +82,7 @@ def empty_model(config: Config, path: Path) -> LanguageModel:
     try:
         return empty(config)
     except (RuntimeError, OverflowError, TypeError):  # what PyTorch raises when a size overflows 64 bits
-        raise InputError("{path} names sizes that no model can have", path=path) from None
+        raise _impossible(path) from None
 
 
 def check_layers(source: Source, config: Config) -> Source:
@@ -107,13 +107,20 @@ def match_shapes(path: Path, want: Mapping[str, Shape], got: Mapping[str, Shape]
         raise InputError("{path} does not fit its config.json: {wrong}", path=path, wrong=listed)
 
 
-def _their_shapes(rows: Sequence[Row], wanted: Mapping[str, Shape]) -> dict[str, Shape]:
+def _their_shapes(path: Path, rows: Sequence[Row], wanted: Mapping[str, Shape]) -> dict[str, Shape]:
     """The shape that each of their tensors must have, by running the transforms on tensors without memory."""
-    with torch.device("meta"):
-        return {
-            row.theirs: tuple(row.transform.theirs([torch.empty(wanted[name]) for name in row.ours]).shape)
-            for row in rows
-        }
+    try:
+        with torch.device("meta"):
+            return {
+                row.theirs: tuple(row.transform.theirs([torch.empty(wanted[name]) for name in row.ours]).shape)
+                for row in rows
+            }
+    except RuntimeError:  # several of ours in one may overflow where each alone does not
+        raise _impossible(path) from None
+
+
+def _impossible(path: Path) -> InputError:
+    return InputError("{path} names sizes that no model can have", path=path)
 
 
 def _check_twin(source: Source, twin: str, at: str, original: str, original_at: str | None) -> None:

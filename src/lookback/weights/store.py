@@ -36,8 +36,8 @@ def read_json(path: Path) -> dict[str, Any]:
     return record
 
 
-def write_json(record: Mapping[str, Any], path: Path) -> None:
-    """Write a JSON object, atomically."""
+def write_json(record: Mapping[str, Any] | Sequence[Any], path: Path) -> None:
+    """Write a JSON object, or a list, atomically."""
     with write_aside(path) as partial:
         partial.write_text(json.dumps(record, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
 

@@ -180,6 +180,14 @@ ROOMS = {
     "{path} scales its {family} rotary positions by factors that are not Llama 3's; supported: {kinds}": (
         "{path} 中 {family} 旋转位置编码的缩放因子与 Llama 3 的不同；支持：{kinds}"
     ),
+    "{path} scales its rotary positions in ways that are not read: {names}": (
+        "{path} 的旋转位置编码含有此版本不能读取的缩放设置：{names}"
+    ),
+    "this model's rotary positions cannot be scaled so: {got}": "此模型的旋转位置编码不能这样缩放：{got}",
+    "{path} holds {name} as {kind}, which the gguf package cannot turn into numbers; take a file of another type, such "
+    "as Q8_0 or Q4_K_M": (
+        "{path} 中的 {name} 为 {kind} 类型，gguf 软件包无法还原其数值；请换用其他类型的文件，例如 Q8_0 或 Q4_K_M"
+    ),
     "this {family} model has a rope_scaling that is no record: {got}": (
         "此 {family} 模型的 rope_scaling 不是一组设置：{got}"
     ),

@@ -89,7 +89,7 @@ class Block(nn.Module):
 
 
 class MaskedHead(nn.Module):
-    """BERT's output before the embedding: dense, GELU (as in the MLPs), LayerNorm; and the bias after it (Devlin et al. 2019)."""
+    """BERT's output before the embedding: dense, the MLPs' GELU, LayerNorm; and the bias after (Devlin et al. 2019)."""
 
     def __init__(self, config: TransformerConfig) -> None:
         super().__init__()
