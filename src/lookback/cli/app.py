@@ -10,7 +10,7 @@ from typing import Any
 import typer
 
 from lookback import __version__
-from lookback.cli import chat, corpora, demo, evaluate, export, fill, generate, inspect_file, models, train
+from lookback.cli import chat, corpora, demo, evaluate, export, fill, generate, inspect_file, models, names, train
 from lookback.cli.language import say
 
 app = typer.Typer(
@@ -52,6 +52,6 @@ def _interruptible(command: Callable[..., None]) -> Callable[..., None]:
     return run
 
 
-for room in (train, evaluate, generate, fill, chat, export, inspect_file, demo, corpora, models):
+for room in (train, evaluate, generate, fill, chat, export, inspect_file, names, demo, corpora, models):
     name = room.__name__.rpartition(".")[2].replace("_", "-")
     app.command(name, help=say(room.HELP), epilog=say("Example:") + " " + room.EXAMPLE)(_interruptible(room.command))

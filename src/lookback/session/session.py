@@ -16,6 +16,8 @@ from lookback.data import TokenFile, open_corpus
 from lookback.errors import InputError
 from lookback.evaluation import Score, evaluate, evaluate_masked
 from lookback.generation import Generated, Pooling, Sampling, embed, fill, generate
+from lookback.inspection import BUDGET, Trace
+from lookback.inspection import record as record_activations
 from lookback.models import LanguageModel
 from lookback.session import cache
 from lookback.tokenizers import MASK, Tokenizer
@@ -216,6 +218,17 @@ class Session:
             cross_documents=cross_documents,
             limit=limit,
             progress=progress,
+        )
+
+    def trace(self, text: str, record: Sequence[str], *, budget: int = BUDGET) -> Trace:
+        """Read ``text`` once and keep the activations that ``record`` names (``*`` is a wildcard), with batch size 1.
+
+        ``lookback names MODEL`` lists the names. Gradients flow through what is recorded. Raises InputError for a name
+        that there is not, a text past the context, and more than ``budget`` bytes.
+        """
+        self.model.eval()
+        return record_activations(
+            self.model, torch.tensor([self.ids(text)], device=self.model.device), record, budget=budget
         )
 
     def embed(self, texts: str | Sequence[str]) -> Float[Tensor, "N D"]:

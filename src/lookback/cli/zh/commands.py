@@ -226,4 +226,8 @@ COMMANDS = {
     "Steps between further checkpoints.": "每隔多少步另存一次检查点。",
     "Go on from the last checkpoint, exactly.": "从最后一个检查点精确地继续训练。",
     "; held-out {bits} bits a byte": "；留出部分每字节 {bits} 比特",
+    "List the names of a model's activations with their shapes and what they take in memory.": (
+        "列出模型各个激活的名称、形状和所占内存。"
+    ),
+    "Length of the text that the memory is stated for.": "按多长的文本（词元数）计算内存。",
 }

@@ -351,4 +351,12 @@ ROOMS = {
         "BERT 的窗口首尾相接；请去掉步长，或设为 window"
     ),
     "there is no device {got} here; use cpu, or auto": "这台机器上没有设备 {got}；请使用 cpu 或 auto",
+    # inspection
+    "no activation of this model is called {got}; lookback names lists them, such as {example}": (
+        "此模型没有名为 {got} 的激活；可用 lookback names 列出全部名称，例如 {example}"
+    ),
+    "recording {names} activations would take {needed} MB, more than the budget of {budget} MB; name fewer, shorten "
+    "the text, or raise the budget": (
+        "记录 {names} 个激活需要 {needed} MB，超过预算 {budget} MB；请减少要记录的激活、缩短文本或提高预算"
+    ),
 }

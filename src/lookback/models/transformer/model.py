@@ -239,10 +239,10 @@ class Transformer(LanguageModel):
         at = positions.clamp(min=0)
         if self.positions is not None:
             place = self.positions(at)
-            x = x + (place if tap is None else tap("embedding.positions", place))
+            x = x + (place if tap is None else tap("embedding.positions", place.expand_as(x)))
         elif self.config.positions == "sinusoidal":
             place = sinusoidal(at, self.config.width).to(x.dtype)
-            x = x + (place if tap is None else tap("embedding.positions", place))
+            x = x + (place if tap is None else tap("embedding.positions", place.expand_as(x)))
         if self.token_types is not None:
             x = x + self.token_types.weight[0]
         if self.embedding_norm is not None:
