@@ -119,6 +119,7 @@ print("no request")
 """
 
 
+@pytest.mark.slow
 def test_hub_calls(chance: Path, tmp_path: Path) -> None:
     """TransformerLens 754, 800: a local folder and no network, and yet a server was asked. Here nothing is even loaded
     that could ask one."""

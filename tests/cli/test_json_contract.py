@@ -21,6 +21,7 @@ def test_train(run: Run, text: Path, tmp_path: Path, family: str) -> None:
     assert all(0 < value < 10 for value in record["held_out"].values())
 
 
+@pytest.mark.slow
 def test_train_as_a_process_keeps_standard_output_for_the_object(process: Run, text: Path, tmp_path: Path) -> None:
     """Also where the terminal has no Chinese: the samples of text that training shows are spelt out then."""
     options = (*TINY, "--evaluate-every", "2", "--out", "model", "--json")

@@ -67,6 +67,7 @@ def test_make_targets_exist(name: str) -> None:
         assert re.search(rf"^{target}:", makefile, flags=re.MULTILINE), target
 
 
+@pytest.mark.slow
 def test_lookback_commands_run(
     workplace: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

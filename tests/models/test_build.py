@@ -39,6 +39,7 @@ def test_the_generators_of_others_are_left_alone(family: str, style: str | None)
     assert torch.equal(torch.get_rng_state(), before)
 
 
+@pytest.mark.slow
 def test_importing_changes_no_global_setting() -> None:
     """Seen from a process of its own, as tests have imported the models long before."""
     code = """

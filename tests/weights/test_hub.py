@@ -80,6 +80,7 @@ def test_what_is_no_name(name: str, no_network: list[str]) -> None:
     assert no_network == []
 
 
+@pytest.mark.slow
 def test_no_network_is_one_sentence(tmp_path: Path) -> None:
     """In a process of its own, because the library reads its settings when it is imported."""
     code = (
@@ -183,6 +184,7 @@ def endpoint() -> Iterator[tuple[str, list[str]]]:
     server.server_close()
 
 
+@pytest.mark.slow
 def test_the_endpoint_is_honoured(endpoint: tuple[str, list[str]], tmp_path: Path) -> None:
     url, asked = endpoint
     code = (

@@ -24,15 +24,15 @@ HELP = "Train an RNN, an LSTM, a GPT and a BERT of equal size, compare them, and
 EXAMPLE = "lookback demo --corpus my.txt"
 
 _FAMILIES = ("rnn", "lstm", "gpt", "bert")
+_CONTEXT = 256
 # What each learns most with in half a minute, found by trying.
 _RECIPES: dict[str, dict[str, Any]] = {
     "rnn": {"batch": 8, "length": 32, "rate": 3e-3},
     "lstm": {"batch": 8, "length": 32, "rate": 1e-2},
-    "gpt": {"batch": 16, "length": 64, "rate": 3e-3},
-    "bert": {"batch": 16, "length": 64, "rate": 3e-3},
+    "gpt": {"batch": 4, "length": _CONTEXT, "rate": 3e-3},
+    "bert": {"batch": 4, "length": _CONTEXT, "rate": 3e-3},
 }
 _STATE_TOKENS = 200
-_CONTEXT = 256
 _VERSE = "床前明月光"
 
 
