@@ -64,6 +64,11 @@ REFERENCES: Mapping[str, tuple[str, dict[str, Any]]] = {
     ),
     "qwen3": ("Qwen3ForCausalLM", {**_LLAMA, "head_dim": 8, "tie_word_embeddings": True}),
     "qwen3 with biases": ("Qwen3ForCausalLM", {**_LLAMA, "head_dim": 8, "attention_bias": True}),
+    "starcoder2": ("Starcoder2ForCausalLM", {**_BERT, "num_key_value_heads": 2, "hidden_act": "gelu_pytorch_tanh"}),
+    "starcoder2 with a window": (
+        "Starcoder2ForCausalLM",
+        {**_BERT, "num_key_value_heads": 1, "hidden_act": "gelu", "sliding_window": 4, "tie_word_embeddings": False},
+    ),
 }
 
 

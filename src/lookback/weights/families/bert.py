@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 from lookback.models import TransformerConfig
-from lookback.nn.mlp import MLPKind
+from lookback.weights.families.gpt2 import ACTIVATIONS
 from lookback.weights.options import Options
 from lookback.weights.table import Names, Record, Row, per_layer
-
-_ACTIVATIONS: Mapping[str, MLPKind] = {"gelu": "gelu", "gelu_new": "gelu_tanh", "gelu_pytorch_tanh": "gelu_tanh"}
 
 
 def _read(record: Record) -> TransformerConfig:
@@ -30,7 +28,7 @@ def _read(record: Record) -> TransformerConfig:
         mlp_width=options.count("intermediate_size", 3072),
         norm_epsilon=options.number("layer_norm_eps", 1e-12),
         pre_norm=False,
-        mlp=options.one_of("hidden_act", "gelu", _ACTIVATIONS),
+        mlp=options.one_of("hidden_act", "gelu", ACTIVATIONS),
         token_types=options.count("type_vocab_size", 2),
         embedding_norm=True,
         head="none" if headless else "masked",

@@ -10,7 +10,7 @@ from lookback.nn.mlp import MLPKind
 from lookback.weights.options import Options
 from lookback.weights.table import Names, Record, Row, Stacked, per_layer
 
-_ACTIVATIONS: Mapping[str, MLPKind] = {"gelu_new": "gelu_tanh", "gelu_pytorch_tanh": "gelu_tanh", "gelu": "gelu"}
+ACTIVATIONS: Mapping[str, MLPKind] = {"gelu_new": "gelu_tanh", "gelu_pytorch_tanh": "gelu_tanh", "gelu": "gelu"}
 _T = Stacked(transposed=True)
 
 
@@ -27,7 +27,7 @@ def _read(record: Record) -> TransformerConfig:
         width=width,
         mlp_width=options.count("n_inner", None) or 4 * width,
         norm_epsilon=options.number("layer_norm_epsilon", 1e-5),
-        mlp=options.one_of("activation_function", "gelu_new", _ACTIVATIONS),
+        mlp=options.one_of("activation_function", "gelu_new", ACTIVATIONS),
         scaled=options.flag("scale_attn_weights", True),
         tied_embeddings=options.flag("tie_word_embeddings", True),
         dropout=options.number("resid_pdrop", 0.1),
