@@ -25,13 +25,8 @@ EXAMPLE = "lookback demo --corpus my.txt"
 
 _FAMILIES = ("rnn", "lstm", "gpt", "bert")
 _CONTEXT = 256
-# What each learns most with in half a minute, found by trying.
-_RECIPES: dict[str, dict[str, Any]] = {
-    "rnn": {"batch": 8, "length": 32, "rate": 3e-3},
-    "lstm": {"batch": 8, "length": 32, "rate": 1e-2},
-    "gpt": {"batch": 4, "length": _CONTEXT, "rate": 3e-3},
-    "bert": {"batch": 4, "length": _CONTEXT, "rate": 3e-3},
-}
+# What each learns most with in half a minute, found by trying: the longest window, tokens a step, learning rate.
+_RECIPES = {"rnn": (32, 256, 3e-3), "lstm": (32, 256, 1e-2), "gpt": (256, 1024, 3e-3), "bert": (256, 1024, 3e-3)}
 _STATE_TOKENS = 200
 _VERSE = "床前明月光"
 
@@ -138,6 +133,8 @@ def _train(
     from lookback.cli.progress import TrainingDisplay
     from lookback.session import train
 
+    longest, tokens, rate = _RECIPES[family]
+    length = min(longest, _window(corpus, encoding))
     with TrainingDisplay(family.upper(), samples=False) as display:
         display.console.print(say("training: {family}", family=family.upper()))
         session = train(
@@ -149,7 +146,9 @@ def _train(
             minutes=minutes,
             evaluate_every=10**6,
             evaluate_tokens=20_000 if family == "bert" else 2_000,  # of a BERT's only the masked ones count
-            **_RECIPES[family],
+            length=length,
+            batch=tokens // length,
+            rate=rate,
             unknown=True,
             seed=seed,
             encoding=encoding,
@@ -173,6 +172,17 @@ def _write(session: Session, ids: list[int], tokens: int, cache: bool = True) ->
     return generate(
         session.model, session.tokenizer, [ids], max_new_tokens=tokens, sampling=Sampling(0.0), end=None, cache=cache
     )
+
+
+def _window(corpus: str, encoding: str) -> int:
+    """The longest window, a power of two, of which the tenth that is held out has room for four."""
+    from itertools import islice
+
+    from lookback.data import open_corpus
+
+    most, least = _CONTEXT, 8
+    characters = sum(map(len, islice(open_corpus(corpus, encoding=encoding).documents(), 40 * most)))
+    return max(least, 1 << min(most.bit_length() - 1, max(characters // 40, 1).bit_length() - 1))
 
 
 def _opening(corpus: str, encoding: str) -> str:
