@@ -56,9 +56,9 @@ def command(
         "tokens": score.tokens,
         "bytes": score.bytes,
     }
-    masked = score.correct is not None
-    if score.correct is not None:
-        record |= {"masked_accuracy": score.correct / score.tokens, "pseudo_perplexity": score.perplexity}
+    masked = score.accuracy is not None
+    if score.accuracy is not None:
+        record |= {"masked_accuracy": score.accuracy, "pseudo_perplexity": score.perplexity}
     if as_json:
         print_json(record)
         return

@@ -59,18 +59,25 @@ def common(options: Options) -> dict[str, Any]:
 def write_common(config: TransformerConfig) -> dict[str, Any]:
     """`common` the other way."""
     return {
+        **write_sizes(config),
+        "head_dim": config.head_width,
+        "rms_norm_eps": config.norm_epsilon,
+        "hidden_act": "silu",
+        "attention_dropout": config.dropout,
+    }
+
+
+def write_sizes(config: TransformerConfig) -> dict[str, Any]:
+    """Sizes, rotary positions and tying, which every family with rotary positions writes alike."""
+    return {
         "vocab_size": config.vocabulary,
         "max_position_embeddings": config.context,
         "num_hidden_layers": config.layers,
         "num_attention_heads": config.heads,
         "num_key_value_heads": config.kv_heads,
-        "head_dim": config.head_width,
         "hidden_size": config.width,
         "intermediate_size": config.mlp_width,
-        "rms_norm_eps": config.norm_epsilon,
-        "hidden_act": "silu",
         "tie_word_embeddings": config.tied_embeddings,
-        "attention_dropout": config.dropout,
         **write_rotary(config),
     }
 

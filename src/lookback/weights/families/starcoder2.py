@@ -7,8 +7,9 @@ from typing import Any
 
 from lookback.models import TransformerConfig
 from lookback.weights.families.gpt2 import ACTIVATIONS
+from lookback.weights.families.llama import write_sizes
 from lookback.weights.options import Options
-from lookback.weights.rotary import read_rotary, write_rotary
+from lookback.weights.rotary import read_rotary
 from lookback.weights.table import Names, Record, Row, per_layer
 
 _LAYER = {
@@ -49,20 +50,12 @@ def _read(record: Record) -> TransformerConfig:
 
 def _write(config: TransformerConfig) -> dict[str, Any]:
     return {
-        "vocab_size": config.vocabulary,
-        "max_position_embeddings": config.context,
-        "num_hidden_layers": config.layers,
-        "num_attention_heads": config.heads,
-        "num_key_value_heads": config.kv_heads,
-        "hidden_size": config.width,
-        "intermediate_size": config.mlp_width,
+        **write_sizes(config),
         "sliding_window": config.sliding_window,
         "norm_epsilon": config.norm_epsilon,
         "hidden_act": "gelu" if config.mlp == "gelu" else "gelu_pytorch_tanh",
-        "tie_word_embeddings": config.tied_embeddings,
         "residual_dropout": config.dropout,
         "use_bias": True,
-        **write_rotary(config),
     }
 
 
